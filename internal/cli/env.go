@@ -1,0 +1,23 @@
+// Package cli is the command line: one file per command, each a thin layer that reads flags, calls the package that
+// does the work, and prints the result. It is the only package that touches the process's environment.
+package cli
+
+import (
+	"io"
+	"os"
+)
+
+// Env is everything a command may take from the process. No other package reads os.Args, os.Getenv, os.Stdout or
+// calls os.Exit.
+type Env struct {
+	Args   []string // without the program's name
+	Stdin  io.Reader
+	Stdout io.Writer // the result
+	Stderr io.Writer // talk
+	Getenv func(string) string
+}
+
+// OSEnv is the Env of this process.
+func OSEnv() *Env {
+	return &Env{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+}

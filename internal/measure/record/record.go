@@ -1,0 +1,182 @@
+// Package record holds what a measurement leaves behind: one Request per request, one Start per server start, and the
+// run folder they are written to. Everything between here and a verdict is a pure function of these values.
+//
+// Clock: nanoseconds on one monotonic clock whose zero is the start of the run (Epoch). Absent stamps are 0 only in
+// fields documented so; a stamp that never happened is -1.
+package record
+
+import (
+	"treeline/internal/host"
+	"treeline/internal/wire/openai"
+)
+
+// Warning is a doubt about a result. Codes are listed in docs/warnings.md.
+type Warning struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// EventKind says what a stream event carried.
+type EventKind string
+
+// The kinds of events. Text, Reasoning and Tool generate; the others do not.
+const (
+	EventRole      EventKind = "role"
+	EventText      EventKind = "text"
+	EventReasoning EventKind = "reasoning"
+	EventTool      EventKind = "tool"
+	EventUsage     EventKind = "usage"
+	EventFinish    EventKind = "finish"
+	EventError     EventKind = "error"
+	EventDone      EventKind = "done"
+	EventOther     EventKind = "other"
+)
+
+// Generates reports whether events of this kind carry output tokens.
+func (k EventKind) Generates() bool {
+	return k == EventText || k == EventReasoning || k == EventTool
+}
+
+// Event is one server-sent event. At is the return of the read that completed it; Read numbers that read, so that
+// events released in one lump are visible. Tokens is the token count if the server told it (token ids, continuous
+// usage), else 0.
+type Event struct {
+	At     int64     `json:"at"`
+	Read   int       `json:"read"`
+	Kind   EventKind `json:"kind"`
+	Tokens int       `json:"tokens,omitempty"`
+	Bytes  int       `json:"bytes"`
+}
+
+// Request is one request from schedule to end. Stamps are those of bench-metric definitions (docs/metrics.md).
+type Request struct {
+	ID       int    `json:"id"`
+	Prompt   string `json:"prompt"` // id in the workload
+	Category string `json:"category"`
+	Warmup   bool   `json:"warmup,omitempty"`
+	Trial    int    `json:"trial"`
+	Level    int    `json:"level"` // concurrency of the level it belongs to
+
+	Sched     int64 `json:"sched"`      // planned send time; equals Call in a closed loop
+	Call      int64 `json:"call"`       // our code starts the request
+	Conn      int64 `json:"conn"`       // connection obtained
+	Reused    bool  `json:"reused"`     // the connection served a request before
+	Wrote     int64 `json:"wrote"`      // last request byte handed to the kernel
+	Header    int64 `json:"header"`     // response header seen
+	FirstByte int64 `json:"first_byte"` // first body byte
+	First     int64 `json:"first"`      // first generating event
+	FirstOut  int64 `json:"first_out"`  // first answer event (not reasoning)
+	Last      int64 `json:"last"`       // last generating event
+	Done      int64 `json:"done"`       // [DONE], or EOF if none
+
+	Status     int             `json:"status"`
+	OK         bool            `json:"ok"`
+	ErrorClass string          `json:"error_class,omitempty"` // "connect", "http_4xx", "http_5xx", "stream_error", "truncated", "timeout", "not_sse", "empty", "cancelled"
+	Error      string          `json:"error,omitempty"`
+	Usage      *openai.Usage   `json:"usage,omitempty"` // nil: unknown
+	Timings    *openai.Timings `json:"timings,omitempty"`
+	Finish     string          `json:"finish,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Text       string          `json:"text"`
+	Reasoning  string          `json:"reasoning,omitempty"`
+	Events     []Event         `json:"events,omitempty"`
+}
+
+// Summary is one metric over requests of one start and level. Quantiles and the interval of the median are nil below
+// the minimum n (see docs/metrics.md).
+type Summary struct {
+	Mean float64  `json:"mean"`
+	P50  float64  `json:"p50"`
+	P90  *float64 `json:"p90"`
+	P99  *float64 `json:"p99"`
+	N    int      `json:"n"`
+	Lo   *float64 `json:"lo"`
+	Hi   *float64 `json:"hi"`
+}
+
+// PromptValue is what one start yielded for one prompt: medians over its trials. Zero TPOTms means undefined.
+type PromptValue struct {
+	Prompt   string  `json:"prompt"`
+	Category string  `json:"category"`
+	TPOTms   float64 `json:"tpot_ms"`
+	TTFTms   float64 `json:"ttft_ms"`
+	E2Ems    float64 `json:"e2e_ms"`
+	Tokens   int     `json:"tokens"`
+	Text     string  `json:"text,omitempty"` // output of the first trial, for the lossless check
+}
+
+// Target says what a server is and what it was seen to run. ProofLevel as in docs/methods.md: 0 asserted,
+// 1 configured, 2 observed, 3 discriminated.
+type Target struct {
+	Kind       string   `json:"kind"` // "treeline", "llamacpp", "vllm", "sglang", ..., "generic"
+	Version    string   `json:"version"`
+	Model      string   `json:"model"`
+	Method     string   `json:"method"` // "none", "ngram", ..., "unknown"
+	ProofLevel int      `json:"proof_level"`
+	Evidence   []string `json:"evidence,omitempty"` // one sentence per fact, with the numbers
+}
+
+// Start is one server start, the unit of replication.
+type Start struct {
+	Arm         string           `json:"arm"`
+	Block       int              `json:"block"` // from 1; 0 outside an experiment
+	Order       int              `json:"order"` // position in the run, from 1
+	Began       string           `json:"began"` // RFC 3339, wall clock, for people only
+	URL         string           `json:"url"`
+	ServerStart string           `json:"server_start,omitempty"` // what tells one start of the server from another (start time or pid), "" unknown
+	Fingerprint host.Fingerprint `json:"fingerprint"`
+	Target      Target           `json:"target"`
+	Tau         *float64         `json:"acceptance_length"` // 1 + accepted/verify passes by server counters; nil unknown
+	Counters    *SpecCounters    `json:"counters,omitempty"`
+	Prompts     []PromptValue    `json:"prompts"`
+	Warnings    []Warning        `json:"warnings,omitempty"`
+}
+
+// SpecCounters are differences of a server's counters over the measured window.
+type SpecCounters struct {
+	Requests  float64 `json:"requests"`
+	Generated float64 `json:"generated_tokens"`
+	Drafts    float64 `json:"drafts"` // rounds that carried drafts
+	Drafted   float64 `json:"drafted_tokens"`
+	Accepted  float64 `json:"accepted_tokens"`
+	Verify    float64 `json:"verify_passes"` // target passes of decode; 0 when the server does not tell
+}
+
+// Counts are a run's requests: Sent = OK + Failed + Excluded.
+type Counts struct {
+	Sent     int            `json:"sent"`
+	OK       int            `json:"ok"`
+	Failed   int            `json:"failed"`
+	Excluded int            `json:"excluded"`
+	Errors   map[string]int `json:"errors"` // by class
+}
+
+// Level is one concurrency or rate of a bench.
+type Level struct {
+	Concurrency int                `json:"concurrency"`
+	Requests    Counts             `json:"requests"`
+	Metrics     map[string]Summary `json:"metrics"`
+}
+
+// Client says how trustworthy this client's clock was.
+type Client struct {
+	Certified     bool    `json:"certified"`
+	EventsPerS    float64 `json:"events_per_s"`
+	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
+}
+
+// BenchSchema names the form of Bench.
+const BenchSchema = "treeline.bench/1"
+
+// Bench is the treeline.bench/1 object. baseline.json adds Starts.
+type Bench struct {
+	Schema   string             `json:"schema"`
+	Target   Target             `json:"target"`
+	Requests Counts             `json:"requests"`
+	Metrics  map[string]Summary `json:"metrics"`
+	Levels   []Level            `json:"levels,omitempty"`
+	Client   Client             `json:"client"`
+	Warnings []Warning          `json:"warnings"`
+	Valid    bool               `json:"valid"`
+	Starts   []Start            `json:"starts,omitempty"`
+}
