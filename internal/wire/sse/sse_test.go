@@ -1,0 +1,201 @@
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// parse feeds pieces as reads 1, 2, ... at stamps 10, 20, ...
+func parse(t interface{ Fatal(...any) }, pieces ...string) []Event {
+	var p Parser
+	var got []Event
+	keep := func(e Event) { got = append(got, e) }
+	for i, s := range pieces {
+		if err := p.Feed([]byte(s), int64(10*(i+1)), i+1, keep); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Close(keep)
+	return got
+}
+
+func datas(events []Event) []string {
+	var out []string
+	for _, e := range events {
+		s := string(e.Data)
+		if e.Truncated {
+			s += "|cut"
+		}
+		if e.Name != "" {
+			s = e.Name + "=" + s
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func TestFraming(t *testing.T) {
+	tests := []struct {
+		name string
+		in   []string
+		want []string
+	}{
+		{"LF", []string{"data: a\n\ndata: b\n\n"}, []string{"a", "b"}},
+		{"CRLF", []string{"data: a\r\n\r\ndata: b\r\n\r\n"}, []string{"a", "b"}},
+		{"CR", []string{"data: a\r\rdata: b\r\r"}, []string{"a", "b"}},
+		{"CR at the end of a read, LF at the start of the next", []string{"data: a\r", "\n\r\ndata:b\r\r"}, []string{"a", "b"}},
+		{"CRLF then CRLF split everywhere", []string{"data: a\r", "\n", "\r", "\n", "data: b\r", "\n", "\r", "\n"}, []string{"a", "b"}},
+		{"no space", []string{"data:a\n\n"}, []string{"a"}},
+		{"only one space is stripped", []string{"data:  a\n\n"}, []string{" a"}},
+		{"done without space", []string{"data:[DONE]\n\n"}, []string{"[DONE]"}},
+		{"multi-line data", []string{"data: a\ndata: b\ndata\n\n"}, []string{"a\nb\n"}},
+		{"fields", []string{"event: error\nid: 7\nretry: 3\nfoo: x\ndata: a\n\n"}, []string{"error=a"}},
+		{"name is forgotten", []string{"event: x\n\ndata: a\n\n"}, []string{"a"}},
+		{"comments", []string{": ping\n\ndata: a\n: ping\n\n"}, []string{"a"}},
+		{"BOM", []string{"\xef\xbb\xbfdata: a\n\n"}, []string{"a"}},
+		{"BOM split", []string{"\xef", "\xbb", "\xbfdata: a\n\n"}, []string{"a"}},
+		{"BOM only once", []string{"\xef\xbb\xbf\xef\xbb\xbfdata: a\n\n"}, nil},
+		{"half a BOM is text", []string{"\xef\xbb", "data: a\n\ndata: b\n\n"}, []string{"b"}},
+		{"unicode line separators are text", []string{"data: a\u2028b\u2029c\u0085d\ve\n\n"}, []string{"a\u2028b\u2029c\u0085d\ve"}},
+		{"emoji over two reads", []string{"data: \xf0\x9f", "\x98\x80\n\n"}, []string{"😀"}},
+		{"space at the start of a read", []string{"data: Hello", " world\n\n"}, []string{"Hello world"}},
+		{"no final empty line", []string{"data: a\n\ndata: b\n"}, []string{"a", "b|cut"}},
+		{"half a line", []string{"data: a\n\ndata: b"}, []string{"a", "b|cut"}},
+		{"half a field name", []string{"data: a\n\nda"}, []string{"a", "|cut"}},
+		{"empty data is an event", []string{"data:\n\n"}, []string{""}},
+		{"nothing", []string{""}, nil},
+		{"only line ends", []string{"\n\r\n\r\r\n"}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, datas(parse(t, tt.in...))); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStamps(t *testing.T) {
+	got := parse(t, "data: a\n\nda", "ta: b\n", "\ndata: c\n\ndata: d\n\n")
+	want := []Event{
+		{Data: []byte("a"), Began: 10, At: 10, Read: 1, Size: 9},
+		{Data: []byte("b"), Began: 10, At: 30, Read: 3, Size: 9},
+		{Data: []byte("c"), Began: 30, At: 30, Read: 3, Size: 9},
+		{Data: []byte("d"), Began: 30, At: 30, Read: 3, Size: 9},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestLongEvents(t *testing.T) {
+	for _, n := range []int{70 << 10, 3 << 20} {
+		want := strings.Repeat("x", n)
+		r := NewReader(strings.NewReader("data: "+want+"\n\n"), nil)
+		e, err := r.Next()
+		if err != nil || string(e.Data) != want {
+			t.Errorf("%d bytes: got %d bytes, error %v", n, len(e.Data), err)
+		}
+		if _, err := r.Next(); err != io.EOF {
+			t.Errorf("after the last event: got %v, want io.EOF", err)
+		}
+	}
+	r := NewReader(strings.NewReader("data: "+strings.Repeat("x", MaxEvent)+"\n\n"), nil)
+	if _, err := r.Next(); !errors.Is(err, ErrTooLong) {
+		t.Errorf("event above the limit: got error %v, want ErrTooLong", err)
+	}
+}
+
+func TestReaderSurfacesBreak(t *testing.T) {
+	broken := errors.New("connection reset")
+	r := NewReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), errReader{broken}), func() int64 { return 5 })
+	var got []string
+	for {
+		e, err := r.Next()
+		if err != nil {
+			if !errors.Is(err, broken) {
+				t.Fatalf("got error %v, want %v", err, broken)
+			}
+			break
+		}
+		got = append(got, datas([]Event{e})...)
+	}
+	if diff := cmp.Diff([]string{"a", "b|cut"}, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Any division of the same bytes into reads gives the same events.
+func TestSplitLaw(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOf(rapid.SampledFrom([]string{
+			"data: x", "data:é😀", "data", "event: e", ": c", "id: 1", "", "", "\xef\xbb\xbf", "junk",
+		})).Draw(t, "lines")
+		var b strings.Builder
+		for _, l := range lines {
+			b.WriteString(l)
+			b.WriteString(rapid.SampledFrom([]string{"\n", "\r\n", "\r"}).Draw(t, "end"))
+		}
+		checkSplit(t, []byte(b.String()), rapid.SliceOf(rapid.IntRange(1, 7)).Draw(t, "cuts"))
+	})
+}
+
+func checkSplit(t interface{ Fatal(...any) }, b []byte, cuts []int) {
+	want := datas(parse(t, string(b)))
+	var single, split []string
+	for i := range b {
+		single = append(single, string(b[i:i+1]))
+	}
+	rest := string(b)
+	for _, n := range cuts {
+		n = min(n, len(rest))
+		split = append(split, rest[:n])
+		rest = rest[n:]
+	}
+	split = append(split, rest)
+	for _, pieces := range [][]string{single, split} {
+		if diff := cmp.Diff(want, datas(parse(t, pieces...))); diff != "" {
+			t.Fatal("split changed the events of " + string(b) + " (-whole +split):\n" + diff)
+		}
+	}
+}
+
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{
+		"data: a\n\n", "data: a\r\n\r\n", "\xef\xbb\xbfdata: a\r\rdata: b", ": c\n\nevent: error\ndata: x\ndata: y\n\n", "\xef\xbb", "\r\n\r",
+	} {
+		f.Add([]byte(s), []byte{1, 2, 3})
+	}
+	f.Fuzz(func(t *testing.T, b, cuts []byte) {
+		var ns []int
+		for _, c := range cuts {
+			ns = append(ns, int(c))
+		}
+		checkSplit(t, b, ns)
+	})
+}
+
+func TestWriteReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.StringOf(rapid.RuneFrom([]rune("ab :\n\ré"))).Draw(t, "data")
+		var b bytes.Buffer
+		if err := Write(&b, "n", []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.ReplaceAll(strings.ReplaceAll(data, "\r\n", "\n"), "\r", "\n")
+		got := parse(t, b.String())
+		if len(got) != 1 || string(got[0].Data) != want || got[0].Name != "n" || got[0].Truncated {
+			t.Fatalf("wrote %q, read %v", data, got)
+		}
+	})
+}
