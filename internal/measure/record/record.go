@@ -19,12 +19,14 @@ type Warning struct {
 // EventKind says what a stream event carried.
 type EventKind string
 
-// The kinds of events. Text, Reasoning and Tool generate; the others do not.
+// The kinds of events. Text, Reasoning, Tool and Tokens generate; the others do not. Tokens is an event without any text
+// in which the running token count grew: the server holds text back.
 const (
 	EventRole      EventKind = "role"
 	EventText      EventKind = "text"
 	EventReasoning EventKind = "reasoning"
 	EventTool      EventKind = "tool"
+	EventTokens    EventKind = "tokens"
 	EventUsage     EventKind = "usage"
 	EventFinish    EventKind = "finish"
 	EventError     EventKind = "error"
@@ -34,7 +36,7 @@ const (
 
 // Generates reports whether events of this kind carry output tokens.
 func (k EventKind) Generates() bool {
-	return k == EventText || k == EventReasoning || k == EventTool
+	return k == EventText || k == EventReasoning || k == EventTool || k == EventTokens
 }
 
 // Event is one server-sent event. At is the return of the read that completed it; Read numbers that read, so that
@@ -71,7 +73,7 @@ type Request struct {
 
 	Status     int             `json:"status"`
 	OK         bool            `json:"ok"`
-	ErrorClass string          `json:"error_class,omitempty"` // "connect", "http_4xx", "http_5xx", "stream_error", "truncated", "timeout", "not_sse", "empty", "cancelled"
+	ErrorClass string          `json:"error_class,omitempty"` // one of the Class constants
 	Error      string          `json:"error,omitempty"`
 	Usage      *openai.Usage   `json:"usage,omitempty"` // nil: unknown
 	Timings    *openai.Timings `json:"timings,omitempty"`

@@ -1,0 +1,158 @@
+package loadgen
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"treeline/internal/measure/record"
+)
+
+// Job is one request to send. Request carries what identifies it (id, prompt, category, trial, level).
+type Job struct {
+	Request record.Request
+	Body    []byte
+}
+
+// Plan is one level of load: a closed loop of Concurrency requests in flight, or an open loop of Rate a second.
+type Plan struct {
+	Concurrency int           // closed loop
+	Rate        float64       // open loop when above 0: mean requests a second
+	Constant    bool          // open loop: equal gaps instead of Poisson arrivals
+	Seed        uint64        // of the arrivals
+	Requests    int           // requests to send; 0 means until Duration has passed
+	Duration    time.Duration // no request is sent later than this; 0 means no limit
+	// Job makes request number i, from 0. It is called in order, from one goroutine at a time.
+	Job func(i int) (Job, error)
+}
+
+// Run sends the plan's load and calls done for every request once it is over, from one goroutine, with the request
+// filled in. Requests in flight when the time is up are finished, not cut. When ctx ends no more are sent, those in
+// flight are cancelled and reported as such, and Run returns ctx's error; an error of done or Job ends the run too.
+func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *record.Stream) error) error {
+	if p.Requests <= 0 && p.Duration <= 0 {
+		return fmt.Errorf("load without an end: give a number of requests or a duration")
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	finished := make(chan outcome, 64)
+	var workers sync.WaitGroup
+	if p.Rate > 0 {
+		workers.Go(func() { p.open(ctx, c, &workers, finished, cancel) })
+	} else {
+		next := p.source(c)
+		for range max(p.Concurrency, 1) {
+			workers.Go(func() { closed(ctx, c, next, finished, cancel) })
+		}
+	}
+	go func() {
+		workers.Wait()
+		close(finished)
+	}()
+	var failed error
+	for o := range finished {
+		o.stream.Fill(&o.request)
+		if err := done(&o.request, o.stream); err != nil && failed == nil {
+			failed = err
+			cancel(err)
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	return context.Cause(ctx)
+}
+
+type outcome struct {
+	request record.Request
+	stream  *record.Stream
+}
+
+// source hands out jobs until the number or the time is used up.
+func (p Plan) source(c *Client) func() (Job, bool, error) {
+	var mu sync.Mutex
+	i, start := 0, c.Now()
+	return func() (Job, bool, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if (p.Requests > 0 && i >= p.Requests) || (p.Duration > 0 && c.Now()-start >= int64(p.Duration)) {
+			return Job{}, false, nil
+		}
+		job, err := p.Job(i)
+		i++
+		return job, err == nil, err
+	}
+}
+
+// closed is one of the loop's callers: the next request follows the last byte of the one before.
+func closed(ctx context.Context, c *Client, next func() (Job, bool, error), finished chan<- outcome, cancel context.CancelCauseFunc) {
+	for ctx.Err() == nil {
+		job, ok, err := next()
+		if err != nil {
+			cancel(err)
+		}
+		if !ok {
+			return
+		}
+		s := c.Do(ctx, job.Body, &job.Request)
+		finished <- outcome{job.Request, s}
+	}
+}
+
+// open sends at the scheduled moments whatever the server does, each request in its own goroutine. Sched is the
+// planned moment, Call the actual one.
+func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, finished chan<- outcome, cancel context.CancelCauseFunc) {
+	start := c.Now()
+	for i, at := range p.Schedule() {
+		job, err := p.Job(i)
+		if err != nil {
+			cancel(err)
+			return
+		}
+		job.Request.Sched = max(start+int64(at), 1)
+		if !sleep(ctx, time.Duration(job.Request.Sched-c.Now())) {
+			return
+		}
+		workers.Go(func() {
+			s := c.Do(ctx, job.Body, &job.Request)
+			finished <- outcome{job.Request, s}
+		})
+	}
+}
+
+// Schedule gives the planned send times of an open loop, from the start of the level. It is fixed before the first
+// request is sent and depends on nothing but the plan.
+func (p Plan) Schedule() []time.Duration {
+	rng := rand.New(rand.NewPCG(p.Seed, 0x7472656c696e65))
+	var out []time.Duration
+	at := 0.0 // seconds
+	for p.Requests <= 0 || len(out) < p.Requests {
+		d := time.Duration(at * float64(time.Second))
+		if p.Duration > 0 && d >= p.Duration {
+			break
+		}
+		out = append(out, d)
+		if p.Constant {
+			at = float64(len(out)) / p.Rate
+		} else {
+			at += rng.ExpFloat64() / p.Rate
+		}
+	}
+	return out
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,137 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"treeline/internal/measure/record"
+)
+
+func numbered(i int) (Job, error) {
+	return Job{Request: record.Request{ID: i}, Body: fmt.Appendf(nil, `{"n":%d}`, i)}, nil
+}
+
+func TestClosedLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(10, 10*time.Millisecond)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial, Connections: 3})
+		seen := map[int]bool{}
+		err := Run(t.Context(), c, Plan{Concurrency: 3, Requests: 10, Job: numbered}, func(r *record.Request, _ *record.Stream) error {
+			seen[r.ID] = r.OK
+			if r.Sched != r.Call || ms(r.Last-r.First) != 90 {
+				t.Errorf("request %d: sched %d, call %d, first to last %v ms; want equal and 90", r.ID, r.Sched, r.Call, ms(r.Last-r.First))
+			}
+			time.Sleep(200 * time.Millisecond) // a slow consumer must not move a stamp
+			return nil
+		})
+		if err != nil || len(seen) != 10 || !seen[9] || s.top != 3 {
+			t.Errorf("error %v, %d requests, at most %d in flight; want none, 10, 3", err, len(seen), s.top)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestOpenLoopKeepsPlannedTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, time.Second)} // slower than the arrivals: a closed loop would wait
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial, Connections: 8})
+		p := Plan{Rate: 10, Constant: true, Requests: 5, Job: numbered}
+		got := map[int][2]float64{}
+		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {
+			got[r.ID] = [2]float64{ms(r.Sched), ms(r.Call)}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := 1; id < 5; id++ {
+			if want := float64(id) * 100; got[id] != [2]float64{want, want} {
+				t.Errorf("request %d planned and sent at %v ms, want %v", id, got[id], want)
+			}
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestPoissonSchedule(t *testing.T) {
+	p := Plan{Rate: 50, Requests: 5000, Seed: 1}
+	first := p.Schedule()
+	if diff := cmp.Diff(first, p.Schedule()); diff != "" {
+		t.Error("the schedule is not a function of the plan")
+	}
+	mean := first[len(first)-1].Seconds() / float64(len(first)-1)
+	if mean < 0.019 || mean > 0.021 {
+		t.Errorf("mean gap %v s, want 0.02", mean)
+	}
+	squares := 0.0
+	for i := 1; i < len(first); i++ {
+		g := (first[i] - first[i-1]).Seconds() - mean
+		squares += g * g
+	}
+	if cv := squares / float64(len(first)) / mean / mean; cv < 0.9 || cv > 1.1 {
+		t.Errorf("squared coefficient of variation %v, want 1 (exponential gaps)", cv)
+	}
+	p = Plan{Rate: 50, Duration: time.Second, Seed: 2}
+	if s := p.Schedule(); s[len(s)-1] >= time.Second || len(s) < 25 {
+		t.Errorf("schedule of one second: %d sends, last at %v", len(s), s[len(s)-1])
+	}
+}
+
+func TestDurationEndsSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(3, 100*time.Millisecond)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		n := 0
+		err := Run(t.Context(), c, Plan{Concurrency: 1, Duration: time.Second, Job: numbered}, func(r *record.Request, _ *record.Stream) error {
+			n++
+			if !r.OK {
+				t.Errorf("request %d cut: %s", r.ID, r.Error)
+			}
+			return nil
+		})
+		if err != nil || n != 4 {
+			t.Errorf("error %v, %d requests; want none and 4 (the last in flight is finished)", err, n)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestCancelKeepsFinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(10, 100*time.Millisecond)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		ctx, cancel := context.WithTimeout(t.Context(), 2500*time.Millisecond)
+		defer cancel()
+		var classes []string
+		err := Run(ctx, c, Plan{Concurrency: 1, Requests: 10, Job: numbered}, func(r *record.Request, _ *record.Stream) error {
+			classes = append(classes, r.ErrorClass)
+			return nil
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want the context's", err)
+		}
+		if diff := cmp.Diff([]string{"", "", record.ClassCancelled}, classes); diff != "" {
+			t.Errorf("classes (-want +got):\n%s", diff)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestErrorOfTheRecordEndsTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(10, 100*time.Millisecond)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		full := errors.New("disk full")
+		err := Run(t.Context(), c, Plan{Concurrency: 2, Requests: 100, Job: numbered}, func(*record.Request, *record.Stream) error { return full })
+		if !errors.Is(err, full) || len(s.requests) > 6 {
+			t.Errorf("got error %v after %d requests, want %v at once", err, len(s.requests), full)
+		}
+		time.Sleep(time.Hour)
+	})
+}

@@ -1,0 +1,154 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"treeline/internal/wire/openai"
+)
+
+// chunk is what we read of one stream event or of a whole answer, over all servers we know. It is more tolerant than
+// the API's own types: a member of the wrong type is skipped and the rest is kept.
+type chunk struct {
+	Object  *string         `json:"object"`
+	Model   string          `json:"model"`
+	Choices []choice        `json:"choices"`
+	Usage   *openai.Usage   `json:"usage"`
+	Timings *openai.Timings `json:"timings"`
+	Error   json.RawMessage `json:"error"`
+	Message json.RawMessage `json:"message"` // SGLang's errors are flat: {"object":"error","message":...}
+	Detail  json.RawMessage `json:"detail"`  // FastAPI's errors
+
+	// llama.cpp's native /completion stream has no choices.
+	Content *string `json:"content"`
+	Tokens  []int32 `json:"tokens"`
+	Stop    bool    `json:"stop"`
+}
+
+type choice struct {
+	Index    int     `json:"index"`
+	Delta    *delta  `json:"delta"`
+	Message  *delta  `json:"message"`
+	Text     *string `json:"text"`
+	Finish   *string `json:"finish_reason"`
+	TokenIDs []int32 `json:"token_ids"`
+}
+
+type delta struct {
+	Role             string                  `json:"role"`
+	Content          *string                 `json:"content"`
+	Refusal          *string                 `json:"refusal"`
+	ReasoningContent *string                 `json:"reasoning_content"`
+	Reasoning        *string                 `json:"reasoning"`
+	ReasoningDetails []struct{ Text string } `json:"reasoning_details"`
+	ToolCalls        []json.RawMessage       `json:"tool_calls"`
+}
+
+// decodeChunk reads one JSON object. Only bytes that are no JSON at all are an error.
+func decodeChunk(b []byte) (chunk, error) {
+	var c chunk
+	err := json.Unmarshal(b, &c)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) && len(bytes.TrimSpace(b)) > 0 && bytes.TrimSpace(b)[0] == '{' {
+		err = nil // everything of the right type has been filled in
+	}
+	if c.Content != nil && c.Choices == nil && c.Object == nil {
+		ch := choice{Text: c.Content, TokenIDs: c.Tokens}
+		if c.Stop {
+			stop := "stop"
+			ch.Finish = &stop
+		}
+		c.Choices = []choice{ch}
+	}
+	return c, err
+}
+
+// parts are the pieces of text that a choice carries.
+func (c choice) parts() (text, reasoning string, tool bool) {
+	if c.Text != nil {
+		text = *c.Text
+	}
+	d := c.Delta
+	if d == nil {
+		d = c.Message
+	}
+	if d == nil {
+		return text, "", false
+	}
+	text += deref(d.Content) + deref(d.Refusal)
+	reasoning = deref(d.ReasoningContent)
+	if reasoning == "" { // TensorRT-LLM sends both names with the same text: it counts once
+		reasoning = deref(d.Reasoning)
+	}
+	if reasoning == "" {
+		for _, part := range d.ReasoningDetails {
+			reasoning += part.Text
+		}
+	}
+	return text, reasoning, len(d.ToolCalls) > 0
+}
+
+// failure returns the error message that a chunk or body carries, "" when it carries none.
+func (c chunk) failure() string {
+	if m := errorText(c.Error); m != "" {
+		return m
+	}
+	if c.Object != nil && *c.Object == "error" {
+		if m := errorText(c.Message); m != "" {
+			return m
+		}
+		return "error object without a message"
+	}
+	if c.Choices == nil && len(c.Detail) > 0 {
+		return errorText(c.Detail)
+	}
+	return ""
+}
+
+// errorText makes one line of an error member, which is a string, an object with a message, or anything else.
+func errorText(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" || string(raw) == "false" {
+		return ""
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var object struct {
+		Message string `json:"message"`
+		Detail  string `json:"detail"`
+	}
+	if json.Unmarshal(raw, &object) == nil && object.Message+object.Detail != "" {
+		return object.Message + object.Detail
+	}
+	return Excerpt(raw)
+}
+
+// ErrorMessage finds the message in the body of a refused request, whatever server sent it.
+func ErrorMessage(body []byte) string {
+	if c, err := decodeChunk(body); err == nil {
+		if m := c.failure(); m != "" {
+			return m
+		}
+	}
+	return Excerpt(body)
+}
+
+// Excerpt is the beginning of a body on one line, for messages to people.
+func Excerpt(b []byte) string {
+	const most = 160
+	s := strings.Join(strings.Fields(string(b[:min(len(b), 4*most)])), " ")
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,307 @@
+package record
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"treeline/internal/wire/openai"
+	"treeline/internal/wire/sse"
+)
+
+// Fill computes from the stream everything in r that the answer decides: stamps from the first byte on, events, text,
+// usage, finish and success. It is a pure function of the stream; r keeps what it says about the request itself.
+func (s *Stream) Fill(r *Request) {
+	r.Status, r.OK, r.ErrorClass, r.Error = s.Status, false, "", ""
+	r.FirstByte, r.First, r.FirstOut, r.Last, r.Done = -1, -1, -1, -1, s.EndAt
+	r.Usage, r.Timings, r.Finish, r.Model, r.Text, r.Reasoning, r.Events = nil, nil, "", "", "", "", nil
+	if len(s.Reads) > 0 {
+		r.FirstByte = s.Reads[0].At
+	}
+	switch {
+	case s.Status == 0:
+		r.fail(s.Class, s.Error)
+	case s.Status >= 300:
+		r.fail(statusClass(s.Status), fmt.Sprintf("HTTP %d: %s", s.Status, ErrorMessage(s.Body)))
+	case s.isEvents():
+		f := filler{r: r, stream: s, texts: map[int]*strings.Builder{}}
+		f.events()
+	default:
+		s.fillWhole(r)
+	}
+}
+
+func (r *Request) fail(class, text string) { r.OK, r.ErrorClass, r.Error = false, class, text }
+
+func statusClass(status int) string {
+	switch {
+	case status < 400:
+		return ClassHTTP3xx
+	case status < 500:
+		return ClassHTTP4xx
+	}
+	return ClassHTTP5xx
+}
+
+// isEvents trusts the content type, and the bytes where a proxy lost it.
+func (s *Stream) isEvents() bool {
+	kind, _, _ := strings.Cut(strings.ToLower(s.ContentType), ";")
+	if strings.TrimSpace(kind) == "text/event-stream" {
+		return true
+	}
+	start := bytes.TrimLeft(s.Body, "\ufeff\r\n")
+	return bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte("event:"))
+}
+
+// fillWhole reads a body that is one JSON answer. It is a success without any event: the server ignored stream.
+func (s *Stream) fillWhole(r *Request) {
+	if s.End != EndEOF && s.End != EndDone {
+		r.fail(endClass(s.End), endText(s))
+		return
+	}
+	c, err := decodeChunk(s.Body)
+	if err == nil && c.failure() != "" {
+		r.fail(ClassStream, c.failure())
+		return
+	}
+	if err != nil || len(c.Choices) == 0 {
+		r.fail(ClassNotSSE, fmt.Sprintf("HTTP %d with %q instead of a stream of events: %s", s.Status, s.ContentType, Excerpt(s.Body)))
+		return
+	}
+	r.Text, r.Reasoning, _ = c.Choices[0].parts()
+	r.Usage, r.Timings, r.Model, r.Finish = c.Usage, c.Timings, c.Model, deref(c.Choices[0].Finish)
+	r.OK = true
+}
+
+// filler walks over the events of one stream.
+type filler struct {
+	r         *Request
+	stream    *Stream
+	texts     map[int]*strings.Builder // by choice
+	reasoning strings.Builder
+	counted   int  // completion tokens by the running usage
+	running   bool // the server sends a running usage: its growth tells arrivals
+	finished  bool
+	choices   int
+	done      bool
+	tail      []*openai.Usage // usage chunks without choices
+	failure   string
+	cut       bool
+}
+
+func (f *filler) events() {
+	var p sse.Parser
+	body, n := f.stream.Body, 0
+	for i, read := range f.stream.Reads {
+		end := min(n+read.N, len(body))
+		if err := p.Feed(body[n:end], read.At, i+1, f.event); err != nil {
+			f.r.fail(ClassStream, err.Error())
+			return
+		}
+		n = end
+	}
+	p.Close(f.event)
+	f.conclude()
+}
+
+func (f *filler) event(e sse.Event) {
+	ev := Event{At: e.At, Read: e.Read, Kind: EventOther, Bytes: e.Size}
+	defer func() { f.r.Events = append(f.r.Events, ev) }()
+	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
+		ev.Kind = EventDone
+		if !f.done {
+			f.done, f.r.Done = true, e.At
+		}
+		return
+	}
+	c, err := decodeChunk(e.Data)
+	switch {
+	case err != nil && e.Truncated:
+		f.cut = true
+		return
+	case err != nil:
+		ev.Kind = EventError
+		f.fault("malformed " + e.String())
+		return
+	case e.Name == "error" || c.failure() != "":
+		ev.Kind = EventError
+		text := c.failure()
+		if text == "" {
+			text = Excerpt(e.Data)
+		}
+		f.fault(text)
+		return
+	}
+	ev.Kind, ev.Tokens = f.chunk(c)
+	if ev.Kind.Generates() {
+		if f.r.First < 0 {
+			f.r.First = e.At
+		}
+		if (ev.Kind == EventText || ev.Kind == EventTool) && f.r.FirstOut < 0 {
+			f.r.FirstOut = e.At
+		}
+		f.r.Last = e.At
+	}
+}
+
+func (f *filler) fault(text string) {
+	if f.failure == "" {
+		f.failure = text
+	}
+}
+
+// chunk takes in one decoded event and says what it was and how many tokens it brought, 0 when that is unknown.
+func (f *filler) chunk(c chunk) (kind EventKind, tokens int) {
+	kind = EventOther
+	if c.Model != "" {
+		f.r.Model = c.Model
+	}
+	if c.Timings != nil {
+		f.r.Timings = c.Timings
+	}
+	finished := false
+	for _, ch := range c.Choices {
+		kind, tokens, finished = f.choice(ch, kind, tokens, finished)
+	}
+	if c.Usage != nil {
+		f.r.Usage = c.Usage
+		if len(c.Choices) == 0 {
+			f.tail = append(f.tail, c.Usage)
+			return EventUsage, 0
+		}
+		grown := f.grown(c.Usage.CompletionTokens, kind, finished)
+		if tokens == 0 {
+			tokens = grown
+		}
+		if grown > 0 && !kind.Generates() {
+			kind = EventTokens
+		}
+		if kind == EventOther {
+			kind = EventUsage
+		}
+	}
+	return kind, tokens
+}
+
+func (f *filler) choice(ch choice, kind EventKind, tokens int, finished bool) (EventKind, int, bool) {
+	f.choices = max(f.choices, ch.Index+1)
+	text, reasoning, tool := ch.parts()
+	if f.texts[ch.Index] == nil {
+		f.texts[ch.Index] = &strings.Builder{}
+	}
+	f.texts[ch.Index].WriteString(text)
+	if ch.Index == 0 {
+		f.reasoning.WriteString(reasoning)
+	}
+	tokens += len(ch.TokenIDs)
+	if fin := deref(ch.Finish); fin != "" {
+		finished, f.finished, f.r.Finish = true, true, fin
+	}
+	switch {
+	case text != "":
+		kind = EventText
+	case kind.Generates():
+	case tool:
+		kind = EventTool
+	case reasoning != "":
+		kind = EventReasoning
+	case len(ch.TokenIDs) > 0:
+		kind = EventTokens
+	case finished:
+		kind = EventFinish
+	case ch.Delta != nil && ch.Delta.Role != "" && kind == EventOther:
+		kind = EventRole
+	}
+	return kind, tokens, finished
+}
+
+// grown returns by how much a running usage grew. A usage that comes first with the finish is a total, not an arrival;
+// and the first running usage tells the sizes of the events before it only when each of them can hold just one token.
+func (f *filler) grown(total int, kind EventKind, finished bool) int {
+	if !f.running {
+		if finished {
+			return 0
+		}
+		f.running = true
+		before := 0
+		for _, e := range f.r.Events {
+			if e.Kind.Generates() {
+				before++
+			}
+		}
+		if before > 0 {
+			f.counted = total
+			if kind.Generates() && total == before+1 {
+				for i := range f.r.Events {
+					if f.r.Events[i].Kind.Generates() && f.r.Events[i].Tokens == 0 {
+						f.r.Events[i].Tokens = 1
+					}
+				}
+				return 1
+			}
+			return 0
+		}
+	}
+	grown := total - f.counted
+	f.counted = max(f.counted, total)
+	return max(grown, 0)
+}
+
+// conclude applies the success rule: a 2xx status, at least one finished choice, no error object, no broken read.
+// [DONE] alone is not success.
+func (f *filler) conclude() {
+	r, s := f.r, f.stream
+	if t := f.texts[0]; t != nil {
+		r.Text = t.String()
+	}
+	r.Reasoning = f.reasoning.String()
+	f.sumChoices()
+	n, known := r.OutputTokens()
+	complete := f.finished || (known && n > 0 && f.done)
+	switch {
+	case f.failure != "":
+		r.fail(ClassStream, f.failure)
+	case s.End == EndError || s.End == EndTimeout || s.End == EndCancelled:
+		if complete && f.done {
+			r.OK = true // what broke came after the answer was over
+			return
+		}
+		r.fail(endClass(s.End), endText(s))
+	case complete:
+		r.OK = true
+	case f.choices == 0 && !f.cut:
+		r.fail(ClassEmpty, "the stream ended without a single choice")
+	default:
+		r.fail(ClassTruncated, fmt.Sprintf("the stream ended after %d events without a finish reason", len(r.Events)))
+	}
+}
+
+// sumChoices repairs llama.cpp's usage for n > 1: one usage chunk per choice, each counting its own choice only.
+func (f *filler) sumChoices() {
+	if f.choices < 2 || len(f.tail) != f.choices {
+		return
+	}
+	sum := *f.tail[0]
+	for _, u := range f.tail[1:] {
+		sum.CompletionTokens += u.CompletionTokens
+	}
+	sum.TotalTokens = sum.PromptTokens + sum.CompletionTokens
+	f.r.Usage = &sum
+}
+
+func endClass(e End) string {
+	switch e {
+	case EndTimeout:
+		return ClassTimeout
+	case EndCancelled:
+		return ClassCancelled
+	}
+	return ClassTruncated
+}
+
+func endText(s *Stream) string {
+	if s.Error != "" {
+		return s.Error
+	}
+	return "the stream ended by " + string(s.End)
+}

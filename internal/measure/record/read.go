@@ -1,0 +1,133 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// StartFolders lists the folders of the starts in a run folder, in order.
+func StartFolders(dir string) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, StartsFolder))
+	if err != nil {
+		return nil, fmt.Errorf("read run folder: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, filepath.Join(dir, StartsFolder, e.Name()))
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// ReadRequests reads requests.jsonl of a start's folder. A last line without its line end was cut off when the process
+// died and is left out; any other broken line is an error that names it.
+func ReadRequests(folder string) ([]Request, error) {
+	path := filepath.Join(folder, RequestsFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read requests: %w", err)
+	}
+	var out []Request
+	for n := 1; ; n++ {
+		line, rest, whole := bytes.Cut(b, []byte("\n"))
+		if !whole {
+			return out, nil
+		}
+		b = rest
+		var r Request
+		if err := json.Unmarshal(line, &r); err != nil {
+			return out, fmt.Errorf("read requests: %s:%d: %w", path, n, err)
+		}
+		out = append(out, r)
+	}
+}
+
+// ReadStream reads the raw stream of one request of a start's folder.
+func ReadStream(folder string, id int) (*Stream, error) {
+	base := streamPath(folder, id)
+	var s Stream
+	if err := readJSON(base+".json", &s); err != nil {
+		return nil, fmt.Errorf("read stream of request %d: %w", id, err)
+	}
+	body, err := os.ReadFile(base + ".body")
+	if err != nil {
+		return nil, fmt.Errorf("read stream of request %d: %w", id, err)
+	}
+	total := 0
+	for _, r := range s.Reads {
+		total += r.N
+	}
+	if total != len(body) {
+		return nil, fmt.Errorf("read stream of request %d: %d bytes in %s.body, the reads say %d", id, len(body), base, total)
+	}
+	s.Body = body
+	return &s, nil
+}
+
+// Recompute reads a start's requests and computes everything the answers decide anew from the raw streams. A request
+// without a stream (streams can be removed to leave model output out) keeps what its line says.
+func Recompute(folder string) ([]Request, error) {
+	requests, err := ReadRequests(folder)
+	if err != nil {
+		return nil, err
+	}
+	for i := range requests {
+		s, err := ReadStream(folder, requests[i].ID)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Fill(&requests[i])
+	}
+	return requests, nil
+}
+
+// ReadBench reads a treeline.bench/1 object from a file, or from baseline.json of a folder.
+func ReadBench(path string) (*Bench, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, BaselineFile)
+	}
+	var b Bench
+	if err := readJSON(path, &b); err != nil {
+		return nil, fmt.Errorf("read baseline: %w", err)
+	}
+	if b.Schema != BenchSchema {
+		return nil, fmt.Errorf("read baseline %s: schema is %q, not %q: give a file that bench --out or --append wrote", path, b.Schema, BenchSchema)
+	}
+	return &b, nil
+}
+
+// WriteBench writes a treeline.bench/1 object to a file, or to baseline.json of a folder.
+func WriteBench(path string, b *Bench) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, BaselineFile)
+	}
+	return writeJSON(path, b)
+}
+
+// Append adds the starts of next to those of old, numbering them on. Figures and target stay those of the newest
+// start; the request counts are its own too, because starts are never pooled.
+func Append(old, next *Bench) *Bench {
+	out := *next
+	out.Starts = slices.Clone(old.Starts)
+	order := 0
+	for _, s := range old.Starts {
+		order = max(order, s.Order)
+	}
+	for _, s := range next.Starts {
+		order++
+		s.Order = order
+		out.Starts = append(out.Starts, s)
+	}
+	return &out
+}

@@ -1,0 +1,52 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Read is one return of a read of the response body: when it returned and how many bytes it brought.
+type Read struct {
+	At int64
+	N  int
+}
+
+// MarshalJSON writes [at, n].
+func (r Read) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "[%d,%d]", r.At, r.N), nil }
+
+// UnmarshalJSON reads [at, n].
+func (r *Read) UnmarshalJSON(b []byte) error {
+	var pair [2]int64
+	if err := json.Unmarshal(b, &pair); err != nil {
+		return fmt.Errorf("read stamp %s: %w", b, err)
+	}
+	r.At, r.N = pair[0], int(pair[1])
+	return nil
+}
+
+// End says how a response body ended.
+type End string
+
+// The ends of a body.
+const (
+	EndEOF       End = "eof"       // the server closed it properly
+	EndDone      End = "done"      // [DONE] came and the server kept the connection open: we closed it
+	EndError     End = "error"     // the connection broke
+	EndTimeout   End = "timeout"   // the idle limit passed
+	EndCancelled End = "cancelled" // we stopped it
+)
+
+// Stream is a response as it arrived: the body's exact bytes (after HTTP's own chunk framing) and the stamp of every
+// read. All that Request says about the answer is computed from it by Fill, at the time of measuring and again from
+// disk.
+type Stream struct {
+	Status      int    `json:"status"` // 0 when no response header came
+	ContentType string `json:"content_type"`
+	Encoding    string `json:"content_encoding,omitempty"`
+	End         End    `json:"end"`
+	EndAt       int64  `json:"end_at"`
+	Error       string `json:"error,omitempty"`       // what broke the connection
+	Class       string `json:"error_class,omitempty"` // set when no response header came
+	Reads       []Read `json:"reads"`
+	Body        []byte `json:"-"`
+}
