@@ -1,0 +1,66 @@
+package metric
+
+import "treeline/internal/measure/record"
+
+func ttft() Metric {
+	return Metric{
+		Name: "ttft_ms", Unit: "ms", Better: Lower,
+		Formula: "t_first - t_wrote",
+		Source:  "client stamps",
+		About: "Time to first token: from the last byte of the request to the first event that carries output, be it answer, reasoning or a tool call. " +
+			"A chunk with only a role is not output. Not given for a stream that a proxy held back.",
+		Values: func(r *record.Request) []float64 {
+			if Buffered(r) {
+				return nil
+			}
+			return between(r.Wrote, r.First)
+		},
+	}
+}
+
+func ttfo() Metric {
+	return Metric{
+		Name: "ttfo_ms", Unit: "ms", Better: Lower,
+		Formula: "t_out - t_wrote",
+		Source:  "client stamps",
+		About:   "Time to first output of the answer itself, after any reasoning.",
+		Values: func(r *record.Request) []float64 {
+			if Buffered(r) {
+				return nil
+			}
+			return between(r.Wrote, r.FirstOut)
+		},
+	}
+}
+
+func ttftSched() Metric {
+	return Metric{
+		Name: "ttft_sched_ms", Unit: "ms", Better: Lower, OpenOnly: true,
+		Formula: "t_first - t_sched",
+		Source:  "client stamps",
+		About:   "As ttft_ms, from the planned send time: what a user sees who does not wait for the client.",
+		Values:  func(r *record.Request) []float64 { return between(r.Sched, r.First) },
+	}
+}
+
+func queueDelay() Metric {
+	return Metric{
+		Name: "queue_delay_ms", Unit: "ms", Better: Neither, OpenOnly: true,
+		Formula: "t_call - t_sched",
+		Source:  "client stamps",
+		About:   "How late the client itself was. Never the server's doing.",
+		Values:  func(r *record.Request) []float64 { return between(r.Sched, r.Call) },
+	}
+}
+
+// Buffered reports whether something between model and client held the stream back and let it go in lumps: one read
+// with more than 16 generating events that are more than half of all. Its first event tells nothing about the first
+// token.
+func Buffered(r *record.Request) bool {
+	total, most := 0, 0
+	for _, a := range r.Arrivals() {
+		total += a.Events
+		most = max(most, a.Events)
+	}
+	return most > 16 && 2*most > total
+}

@@ -1,0 +1,66 @@
+package record
+
+// The codes of warnings. docs/warnings.md is generated from WarningTable.
+const (
+	WarnUsageMissing     = "usage_missing"
+	WarnFirstEventSize   = "first_event_size_unknown"
+	WarnBuffered         = "buffered_stream"
+	WarnNotStreamed      = "not_streamed"
+	WarnCompressed       = "compressed_stream"
+	WarnClientBound      = "client_bound"
+	WarnClientUnsure     = "client_not_certified"
+	WarnForeignLoad      = "foreign_load"
+	WarnIdleUnknown      = "idle_unknown"
+	WarnCacheHit         = "cache_hit"
+	WarnRequestsFailed   = "requests_failed"
+	WarnOptionRefused    = "option_refused"
+	WarnMethodUnproven   = "method_unproven"
+	WarnMethodUnexpected = "method_unexpected"
+	WarnConfoundedTime   = "confounded_with_time"
+	WarnConfoundedHost   = "confounded_with_machine"
+	WarnLengthMismatch   = "length_mismatch"
+	WarnThrottled        = "throttled"
+	WarnSynthetic        = "synthetic_acceptance"
+	WarnCountersReset    = "counters_reset"
+	WarnIdentityChanged  = "identity_changed"
+	WarnDrafterMissing   = "drafter_missing"
+	WarnRankMissing      = "rank_missing"
+	WarnInterrupted      = "interrupted"
+)
+
+// WarningMeaning explains one code: what it says and what it does to a result.
+type WarningMeaning struct {
+	Code   string
+	Means  string
+	Effect string
+}
+
+// WarningTable lists all codes.
+func WarningTable() []WarningMeaning {
+	return []WarningMeaning{
+		{WarnUsageMissing, "Successful requests came without usage, or with zero tokens for text that is there.", "They are excluded: counted, but in no token metric. Nothing is guessed."},
+		{WarnFirstEventSize, "Nothing tells how many tokens the first event of a stream held.", "TPOT takes one token an event and is too small when there were more, which happens with speculation."},
+		{WarnBuffered, "More than half of a stream's events came in one read: a proxy held them back.", "No TTFT, TPOT and ICL for these requests."},
+		{WarnNotStreamed, "The server answered in one piece although a stream was asked for.", "No TTFT, TPOT and ICL for these requests."},
+		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
+		{WarnClientBound, "This client's own delay could have moved a metric by more than 1 %.", "The result is invalid."},
+		{WarnClientUnsure, "The client could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
+		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for.", "Figures describe a busy server."},
+		{WarnIdleUnknown, "This kind of server does not tell whether it is idle.", "Foreign load would not be noticed."},
+		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt."},
+		{WarnRequestsFailed, "Some requests failed.", "Figures are those of the others. When all failed there are none."},
+		{WarnOptionRefused, "The server refused a member of the request, which was then left out.", "For example without ignore_eos lengths are not fixed. Both arms of a comparison must have the same."},
+		{WarnMethodUnproven, "It could not be shown which method was active.", "A verdict is at most likely and names no method."},
+		{WarnMethodUnexpected, "The server was seen to run another method than this arm is meant to.", "The start is invalid."},
+		{WarnConfoundedTime, "The compared starts were not interleaved.", "The verdict is at most likely."},
+		{WarnConfoundedHost, "The compared starts ran on different machines or GPUs.", "The verdict is at most likely; both fingerprints are shown."},
+		{WarnLengthMismatch, "Answers of the compared arms differ in length.", "End-to-end times are not compared."},
+		{WarnThrottled, "The processor or GPU lowered its clock.", "Speed is not the machine's usual one."},
+		{WarnSynthetic, "The server accepts draft tokens at random at a set rate.", "No verdict about a drafter."},
+		{WarnCountersReset, "A counter went backwards between the two scrapes: the server restarted or was flushed.", "The start is invalid."},
+		{WarnIdentityChanged, "After the load the server was another one than before.", "The start is invalid."},
+		{WarnDrafterMissing, "A method that needs a drafter runs without one.", "The method is not what its name says."},
+		{WarnRankMissing, "Counters of a data-parallel rank are absent.", "Sums are incomplete."},
+		{WarnInterrupted, "The measurement was stopped before its end.", "The result is invalid; finished requests are kept."},
+	}
+}
