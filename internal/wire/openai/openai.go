@@ -176,6 +176,7 @@ type Response struct {
 	Choices           []Choice        `json:"choices"`
 	Usage             *Usage          `json:"usage,omitempty"`
 	Timings           *Timings        `json:"timings,omitempty"`
+	Seed              *int64          `json:"seed,omitempty"` // Treeline: the seed of the answer, also when it was drawn by the server
 	Error             json.RawMessage `json:"error,omitempty"`
 }
 
