@@ -130,6 +130,7 @@ type Start struct {
 	Target      Target           `json:"target"`
 	Tau         *float64         `json:"acceptance_length"` // 1 + accepted/verify passes by server counters; nil unknown
 	Counters    *SpecCounters    `json:"counters,omitempty"`
+	Requests    *Counts          `json:"requests,omitempty"` // of this start, warm-up left out; nil unknown
 	Prompts     []PromptValue    `json:"prompts"`
 	Warnings    []Warning        `json:"warnings,omitempty"`
 }
