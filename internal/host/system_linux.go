@@ -1,0 +1,5 @@
+package host
+
+import "os"
+
+func collectSystem(fp *Fingerprint) { collectProc(os.DirFS("/"), fp) }

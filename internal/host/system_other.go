@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package host
+
+func collectSystem(*Fingerprint) {}
