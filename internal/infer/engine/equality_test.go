@@ -112,6 +112,7 @@ func equalityRun(t *testing.T, rt *rapid.T, total *Counters) {
 			cancelled[i] = rapid.IntRange(0, 5).Draw(rt, fmt.Sprint("cancel ", i)) == 0
 		}
 	}
+	own := rand.New(rand.NewPCG(rng.Uint64(), 2)) // rng belongs to the engine's loop from here on
 	var wg sync.WaitGroup
 	errs := make([]error, n)
 	for i := range reqs {
@@ -124,7 +125,7 @@ func equalityRun(t *testing.T, rt *rapid.T, total *Counters) {
 		if err != nil {
 			rt.Fatalf("Submit: %v", err)
 		}
-		after := rng.IntN(20)
+		after := own.IntN(20)
 		wg.Go(func() { errs[i] = readAndCompare(a, wants[i], reqs[i], cancelled[i], after, cancel) })
 	}
 	wg.Wait()
