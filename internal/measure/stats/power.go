@@ -14,26 +14,36 @@ import (
 // the critical value; Power is the mean of that over S.
 func Power(delta, df, alpha float64) float64 { return newPowerCurve(df, alpha).at(delta) }
 
-// powerCurve holds c*s at equally probable s, so that several delta cost one pass over the quantiles of chi^2.
-type powerCurve []float64
+// powerCurve holds points s of the distribution of S with their weights, so that several delta share them.
+type powerCurve struct{ cs, weight []float64 }
 
+// newPowerCurve takes the density of S, proportional to s^(df-1) exp(-df s^2/2), at points of equal distance over eight
+// standard deviations around 1, and scales it to a sum of 1.
 func newPowerCurve(df, alpha float64) powerCurve {
+	const points = 512
 	critical := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - alpha/2)
-	chi2 := distuv.ChiSquared{K: df}
-	curve := make(powerCurve, 512)
-	for i := range curve {
-		// Midpoints: at the ends of the unit interval the quantile is 0 and infinite.
-		curve[i] = critical * math.Sqrt(chi2.Quantile((float64(i)+0.5)/float64(len(curve)))/df)
+	spread := 8 / math.Sqrt(2*df)
+	from, to := math.Max(0, 1-spread), 1+spread
+	curve := powerCurve{make([]float64, points), make([]float64, points)}
+	sum := 0.0
+	for i := range points {
+		s := from + (to-from)*(float64(i)+0.5)/points
+		curve.cs[i] = critical * s
+		curve.weight[i] = math.Exp((df-1)*math.Log(s) - df*(s*s-1)/2)
+		sum += curve.weight[i]
+	}
+	for i := range curve.weight {
+		curve.weight[i] /= sum
 	}
 	return curve
 }
 
 func (c powerCurve) at(delta float64) float64 {
 	sum := 0.0
-	for _, cs := range c {
-		sum += distuv.UnitNormal.CDF(delta-cs) + distuv.UnitNormal.CDF(-delta-cs)
+	for i, cs := range c.cs {
+		sum += c.weight[i] * (distuv.UnitNormal.CDF(delta-cs) + distuv.UnitNormal.CDF(-delta-cs))
 	}
-	return sum / float64(len(c))
+	return sum
 }
 
 // DetectableEffect is the smallest true mean that a two-sided test at level alpha would have detected with the given
