@@ -34,8 +34,8 @@ func TestCollectProc(t *testing.T) {
 		"proc/sys/kernel/osrelease": file("6.8.0-45-generic\n"),
 		"proc/cpuinfo":              file(epyc),
 		"proc/meminfo":              file("MemTotal:        8052736 kB\nMemFree:  1 kB\n"),
-		"proc/driver/nvidia/gpus/0000:01:00.0/information":      file("Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-1\n"),
-		"proc/driver/nvidia/gpus/0000:02:00.0/information":      file("IRQ: 1\n"),
+		"proc/driver/nvidia/gpus/0000:01:00.0/information":     file("Model: \t\t NVIDIA H200\nGPU UUID: \t GPU-1\n"),
+		"proc/driver/nvidia/gpus/0000:02:00.0/information":     file("IRQ: 1\n"),
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": file("powersave\n"),
 	}
 	tests := []struct {
