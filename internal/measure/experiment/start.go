@@ -5,6 +5,8 @@ package experiment
 import (
 	"time"
 
+	"treeline/internal/host"
+	"treeline/internal/measure/record"
 	"treeline/internal/measure/workload"
 )
 
@@ -26,8 +28,14 @@ type StartOptions struct {
 	MaxTokens   int
 	Temperature float64
 	IgnoreEOS   bool
-	ExpectSpec  string    // method this arm is meant to run ("none", "ngram", ...), "" when unknown
-	Dir         string    // run folder to write, "" none
-	Epoch       time.Time // zero of the run's monotonic clock
-	Progress    func(done, total int)
+	ExpectSpec  string                // method this arm is meant to run ("none", "ngram", ...), "" when unknown
+	Dir         string                // run folder to write, "" none
+	Epoch       time.Time             // zero of the run's monotonic clock
+	Progress    func(done, total int) // total is 0 when only a duration limits the load
+
+	Constant    bool             // open loop: equal gaps instead of Poisson arrivals
+	Seed        int64            // of arrivals, and sent with requests when Temperature is above 0
+	Fingerprint host.Fingerprint // of this machine, kept in the record
+	Client      *record.Client   // certificate of this client from an earlier start of the same run; nil makes the test
+	Idle        time.Duration    // longest silence in a stream; 0 means loadgen.DefaultIdle
 }

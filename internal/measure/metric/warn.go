@@ -42,12 +42,12 @@ func Warnings(requests []record.Request) []record.Warning {
 			whole++
 		}
 	}
-	add := func(n int, code, format string) {
+	add := func(n int, code, what string) {
 		if n > 0 {
-			out = append(out, record.Warning{Code: code, Text: fmt.Sprintf("%d of %d requests %s", n, total, format)})
+			out = append(out, record.Warning{Code: code, Text: fmt.Sprintf("%d of %d requests %s", n, total, what)})
 		}
 	}
-	add(failed, record.WarnRequestsFailed, "failed; the figures are those of the others, which may be the easier ones")
+	add(failed, record.WarnRequestsFailed, "failed; figures are those of the others, which may be the easier ones. First of each kind: "+Errors(requests))
 	add(noUsage, record.WarnUsageMissing, "came without a token count; they are left out of every token metric")
 	add(noSize, record.WarnFirstEventSize, "did not tell how many tokens their first event held; their TPOT is too small if it was more than one an event")
 	add(buffered, record.WarnBuffered, "arrived in lumps: something between model and client held the stream back; their TTFT, TPOT and ICL are left out")

@@ -156,7 +156,8 @@ type Counts struct {
 
 // Level is one concurrency or rate of a bench.
 type Level struct {
-	Concurrency int                `json:"concurrency"`
+	Concurrency int                `json:"concurrency"`    // 0 in an open loop
+	Rate        float64            `json:"rate,omitempty"` // planned requests a second of an open loop
 	Requests    Counts             `json:"requests"`
 	Metrics     map[string]Summary `json:"metrics"`
 }

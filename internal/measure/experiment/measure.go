@@ -1,0 +1,228 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"treeline/internal/measure/loadgen"
+	"treeline/internal/measure/metric"
+	"treeline/internal/measure/proof"
+	"treeline/internal/measure/record"
+	"treeline/internal/measure/target"
+)
+
+// MeasureStart measures one running server: identify it, see that it is idle, warm it up, certify this client, read its
+// counters, send the load level by level, read the counters again, and judge what ran. The result has one Start.
+//
+// An error means that nothing could be measured. When ctx ends in mid-load the result so far is returned beside ctx's
+// error, marked interrupted and invalid. Failed requests are no error: they are counted in the result.
+func MeasureStart(ctx context.Context, o StartOptions) (*record.Bench, error) {
+	m, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	if err := m.warmUp(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.certify(ctx); err != nil {
+		return nil, err
+	}
+	before, err := m.server.Scrape(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.keep(record.MetricsBeforeFile, before.Metrics); err != nil {
+		return nil, err
+	}
+	loadErr := m.load(ctx)
+	interrupted := ctx.Err() != nil
+	if loadErr != nil && !interrupted {
+		return nil, loadErr
+	}
+	if interrupted {
+		m.warn(record.WarnInterrupted, fmt.Sprintf("stopped after %d requests", len(m.requests)))
+		return m.bench(proof.Proof{Method: target.MethodUnknown}, before, before), ctx.Err()
+	}
+	after, p := m.prove(ctx, before)
+	if err := m.keep(record.MetricsAfterFile, after.Metrics); err != nil {
+		return nil, err
+	}
+	b := m.bench(p, before, after)
+	return b, m.identity(&b.Starts[0])
+}
+
+// start is the work in progress on one start.
+type start struct {
+	o        StartOptions
+	began    time.Time
+	server   *target.Server
+	client   *loadgen.Client
+	writer   *record.Writer
+	without  []string // request members that this server refuses
+	id       int
+	pass     int // passes over the prompts so far: a repeated prompt gets another beginning
+	done     int
+	warm     []record.Request
+	requests []record.Request // measured ones
+	encoded  int              // answers that came compressed
+	cert     record.Client
+	warnings []record.Warning
+}
+
+func prepare(ctx context.Context, o StartOptions) (*start, error) {
+	if len(o.Prompts) == 0 {
+		return nil, errors.New("no prompts to measure with")
+	}
+	if o.Epoch.IsZero() {
+		o.Epoch = time.Now()
+	}
+	if len(o.Concurrency) == 0 {
+		o.Concurrency = []int{1}
+	}
+	o.Order = max(o.Order, 1)
+	m := &start{o: o, began: time.Now()}
+	var err error
+	m.server, err = target.Identify(ctx, target.Options{URL: o.URL, APIKey: o.APIKey, Model: o.Model, Kind: o.ServerKind})
+	if err != nil {
+		return nil, err
+	}
+	idle, err := m.server.Idle(ctx, time.Second)
+	switch {
+	case err != nil:
+		return nil, err
+	case !idle.Known:
+		m.warn(record.WarnIdleUnknown, idle.Text)
+	case !idle.Idle:
+		m.warn(record.WarnForeignLoad, idle.Text)
+	}
+	if o.Dir != "" {
+		if err := record.CreateFolder(o.Dir, o.Fingerprint); err != nil {
+			return nil, err
+		}
+		if m.writer, err = record.CreateStart(o.Dir, o.Order, o.Arm); err != nil {
+			return nil, err
+		}
+	}
+	m.client = loadgen.NewClient(loadgen.ClientOptions{
+		Base: m.server.Base, APIKey: o.APIKey, Connections: slices.Max(o.Concurrency), Idle: o.Idle, Epoch: o.Epoch,
+	})
+	return m, m.identity(nil)
+}
+
+func (m *start) close() {
+	m.client.Close()
+	if m.writer != nil {
+		m.writer.Close()
+	}
+}
+
+// identity writes identity.json: before the load what the server says, after it what was shown.
+func (m *start) identity(s *record.Start) error {
+	if m.writer == nil {
+		return nil
+	}
+	return m.writer.JSON(record.IdentityFile, struct {
+		Server *target.Server `json:"server"`
+		Start  *record.Start  `json:"start,omitempty"`
+	}{m.server, s})
+}
+
+func (m *start) keep(file string, b []byte) error {
+	if m.writer == nil || b == nil {
+		return nil
+	}
+	return m.writer.File(file, b)
+}
+
+func (m *start) warn(code, text string) {
+	m.warnings = append(m.warnings, record.Warning{Code: code, Text: text})
+}
+
+// prove reads the counters after the load and judges. Counters that move only when a request ends, or late, get two
+// seconds to catch up with what we received.
+func (m *start) prove(ctx context.Context, before target.Scrape) (target.Scrape, proof.Proof) {
+	received := 0
+	for i := range m.requests {
+		n, _ := m.requests[i].OutputTokens()
+		received += n
+	}
+	var after target.Scrape
+	var err error
+	for wait := time.Duration(0); wait <= 2*time.Second; wait += 200 * time.Millisecond {
+		after, err = m.server.Scrape(ctx)
+		if err != nil || !after.Has() || target.Delta(before.Counters, after.Counters)[target.Generated] >= float64(received) {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	was := *m.server
+	changed := ""
+	switch rerr := m.server.Refresh(ctx); {
+	case err != nil:
+		changed = "the server did not answer after the load: " + err.Error()
+	case rerr != nil:
+		changed = "the server did not answer after the load: " + rerr.Error()
+	case was.Start != m.server.Start || (before.Start != "" && before.Start != after.Start):
+		changed = fmt.Sprintf("the server restarted during the measurement: %q became %q", was.Start+before.Start, m.server.Start+after.Start)
+	case was.Version != m.server.Version:
+		changed = fmt.Sprintf("the server's version changed from %s to %s", was.Version, m.server.Version)
+	}
+	return after, proof.Judge(proof.Facts{
+		Kind: m.server.Kind, Configured: m.server.Configured, Evidence: m.server.Evidence, Expected: m.o.ExpectSpec, Changed: changed,
+		TellsSpec: m.server.TellsSpeculation(after), Before: before.Counters, After: after.Counters, Requests: m.requests,
+	})
+}
+
+// bench computes the result from what was recorded.
+func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench {
+	t := record.Target{
+		Kind: m.server.Kind, Version: m.server.Version, Model: m.server.Model,
+		Method: p.Method, ProofLevel: p.Level, Evidence: p.Evidence,
+	}
+	b := &record.Bench{
+		Schema: record.BenchSchema, Target: t, Requests: metric.Count(m.requests), Client: m.cert,
+		Metrics: map[string]record.Summary{},
+	}
+	m.levels(b)
+	bound := m.clientBound(b)
+	if m.encoded > 0 {
+		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
+	}
+	b.Warnings = append(append(append([]record.Warning{}, m.warnings...), metric.Warnings(m.requests)...), p.Warnings...)
+	b.Valid = p.Valid && !bound && b.Requests.OK+b.Requests.Excluded > 0
+	serverStart := m.server.Start
+	if serverStart == "" {
+		serverStart = max(before.Start, after.Start)
+	}
+	b.Starts = []record.Start{{
+		Arm: m.o.Arm, Block: m.o.Block, Order: m.o.Order, Began: m.began.Format(time.RFC3339), URL: m.server.Base,
+		ServerStart: serverStart, Fingerprint: m.o.Fingerprint, Target: t, Tau: p.Tau, Counters: p.Counters,
+		Prompts: metric.Prompts(m.requests), Warnings: b.Warnings,
+	}}
+	return b
+}
+
+// levels fills in the figures: of the one level, or of each; with several, the top ones are those at concurrency 1, else
+// of the first.
+func (m *start) levels(b *record.Bench) {
+	if m.o.Rate > 0 {
+		b.Metrics = metric.Level(m.requests, 0)
+		b.Levels = []record.Level{{Rate: m.o.Rate, Requests: b.Requests, Metrics: b.Metrics}}
+		return
+	}
+	for i, c := range m.o.Concurrency {
+		of := slices.DeleteFunc(slices.Clone(m.requests), func(r record.Request) bool { return r.Level != c })
+		l := record.Level{Concurrency: c, Requests: metric.Count(of), Metrics: metric.Level(of, c)}
+		if i == 0 || c == 1 {
+			b.Metrics = l.Metrics
+		}
+		b.Levels = append(b.Levels, l)
+	}
+	if len(b.Levels) == 1 {
+		b.Levels = nil
+	}
+}
