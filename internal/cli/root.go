@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,10 @@ func Main(env *Env) int {
 	root.SetErr(env.Stderr)
 	if err := root.ExecuteContext(context.Background()); err != nil {
 		fmt.Fprintf(env.Stderr, "treeline: %v\n", err)
+		var coded interface{ ExitCode() int }
+		if errors.As(err, &coded) {
+			return coded.ExitCode()
+		}
 		return 1
 	}
 	return 0
@@ -28,5 +33,7 @@ func newRoot(env *Env) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.AddCommand(newProbe(env))
+	root.AddCommand(newBench(env))
 	return root
 }

@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"treeline/internal/host"
+	"treeline/internal/measure/experiment"
+	"treeline/internal/measure/metric"
+	"treeline/internal/measure/record"
+	"treeline/internal/measure/workload"
+)
+
+// benchFlags are the command's flags that are not fields of StartOptions.
+type benchFlags struct {
+	prompts, out, appendTo string
+	json                   bool
+}
+
+func newBench(env *Env) *cobra.Command {
+	o := experiment.StartOptions{Concurrency: []int{1}, Warmup: 3, MaxTokens: 128, Seed: 1}
+	var flags benchFlags
+	cmd := &cobra.Command{
+		Use:   "bench URL",
+		Short: "Measure one running service properly and keep the result as a baseline",
+		Long: "bench sends streamed chat requests and reports time to first token, time per output token and throughput, with\n" +
+			"intervals that hold within this server start, and proves which method the server ran. By default it sends 32\n" +
+			"built-in prompts of 8 categories, one at a time. URL is accepted with and without /v1.\n\n" +
+			"--out writes a run folder with raw streams and baseline.json; --append adds this server start to a baseline, so\n" +
+			"that several starts can be compared. Restart the server between two of them: the start is what is repeated.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.URL = args[0]
+			if o.APIKey == "" {
+				o.APIKey = env.Getenv("OPENAI_API_KEY")
+			}
+			return runBench(cmd, env, o, flags)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Model, "model", "", "model to ask for (default: the first that the server lists)")
+	f.IntSliceVar(&o.Concurrency, "concurrency", o.Concurrency, "requests in flight, closed loop; several levels separated by commas")
+	f.Float64Var(&o.Rate, "rate", 0, "requests a second, open loop with Poisson arrivals, instead of --concurrency")
+	f.BoolVar(&o.Constant, "constant-rate", false, "with --rate: equal gaps instead of Poisson arrivals")
+	f.IntVar(&o.Requests, "requests", 0, "requests per level (default 32, or as many as --duration allows)")
+	f.DurationVar(&o.Duration, "duration", 0, "time per level, such as 60s; requests in flight are finished")
+	f.IntVar(&o.Warmup, "warmup", o.Warmup, "requests before the measured ones")
+	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "most tokens to generate per request")
+	f.Float64Var(&o.Temperature, "temperature", 0, "sampling temperature")
+	f.Int64Var(&o.Seed, "seed", o.Seed, "seed of prompt choice, arrivals and sampling")
+	f.BoolVar(&o.IgnoreEOS, "ignore-eos", false, "ask the server to generate to --max-tokens always")
+	f.StringVar(&o.ExpectSpec, "expect", "", "method that the server is meant to run (none, ngram, ...); another one makes the result invalid")
+	f.StringVar(&flags.prompts, "prompts", "", "file of prompts, JSON lines or one prompt a line (default: the built-in set)")
+	f.StringVar(&flags.out, "out", "", "run folder to write")
+	f.StringVar(&flags.appendTo, "append", "", "baseline file or run folder to add this server start to; made when absent")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object")
+	serverFlags(cmd, &o.ServerKind, &o.APIKey)
+	cmd.MarkFlagsMutuallyExclusive("out", "append")
+	cmd.MarkFlagsMutuallyExclusive("concurrency", "rate")
+	return cmd
+}
+
+func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags benchFlags) error {
+	if err := checkBench(o); err != nil {
+		return err
+	}
+	if err := choosePrompts(&o, flags.prompts); err != nil {
+		return err
+	}
+	old, file, err := openBaseline(&o, flags)
+	if err != nil {
+		return err
+	}
+	o.Fingerprint = host.Collect()
+	o.Epoch = time.Now()
+	o.Progress = talker(env.Stderr, "bench")
+	b, err := experiment.MeasureStart(cmd.Context(), o)
+	if b == nil {
+		return err
+	}
+	if file != "" {
+		kept := b
+		if old != nil {
+			kept = record.Append(old, b)
+		}
+		if werr := record.WriteBench(file, kept); werr != nil && err == nil {
+			err = werr
+		}
+	}
+	shown := *b
+	shown.Starts = nil
+	if flags.json {
+		if werr := writeJSON(env.Stdout, &shown); werr != nil {
+			return werr
+		}
+	} else {
+		printBench(env.Stdout, b)
+	}
+	switch failed := experiment.Failure(b); {
+	case err != nil:
+		return err
+	case failed != nil:
+		return failed
+	case !b.Valid:
+		return invalidResult(b.Warnings)
+	}
+	return nil
+}
+
+func checkBench(o experiment.StartOptions) error {
+	switch {
+	case o.Requests < 0 || o.Warmup < 0 || o.Duration < 0 || o.Rate < 0:
+		return usageError("--requests, --duration, --warmup and --rate cannot be negative")
+	case o.MaxTokens < 1:
+		return usageError("--max-tokens must be at least 1")
+	case o.Temperature < 0:
+		return usageError("--temperature cannot be negative")
+	}
+	seen := map[int]bool{}
+	for _, c := range o.Concurrency {
+		if c < 1 || seen[c] {
+			return usageError("--concurrency takes different numbers of at least 1, such as 1,4,16")
+		}
+		seen[c] = true
+	}
+	return nil
+}
+
+// choosePrompts draws the prompts evenly from all categories; with a file they are used as they stand.
+func choosePrompts(o *experiment.StartOptions, file string) error {
+	const usual = 32
+	if file != "" {
+		var err error
+		o.Prompts, err = workload.LoadFile(file)
+		return err
+	}
+	all := workload.BuiltIn()
+	n := o.Requests
+	if n == 0 {
+		n = usual
+		if o.Duration > 0 {
+			n = len(all)
+		}
+	}
+	o.Prompts = workload.Sample(all, min(n, len(all)), uint64(o.Seed))
+	return nil
+}
+
+// openBaseline finds where the result goes, before anything is measured: an unwritable place is told at once.
+func openBaseline(o *experiment.StartOptions, flags benchFlags) (old *record.Bench, file string, err error) {
+	if flags.out != "" {
+		o.Dir = flags.out
+		return nil, flags.out, record.CreateFolder(flags.out, host.Fingerprint{})
+	}
+	if flags.appendTo == "" {
+		return nil, "", nil
+	}
+	info, err := os.Stat(flags.appendTo)
+	folder := err == nil && info.IsDir()
+	if folder {
+		o.Dir = flags.appendTo
+	}
+	old, err = record.ReadBench(flags.appendTo)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		old = nil
+	case err != nil:
+		return nil, "", err
+	default:
+		o.Order = len(old.Starts) + 1
+	}
+	if folder {
+		return old, flags.appendTo, nil
+	}
+	f, err := os.OpenFile(flags.appendTo, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, "", fmt.Errorf("write baseline: %w", err)
+	}
+	if old == nil {
+		os.Remove(flags.appendTo)
+	}
+	return old, flags.appendTo, f.Close()
+}
+
+func printBench(w io.Writer, b *record.Bench) {
+	t := b.Target
+	fmt.Fprintf(w, "%s %s, model %s\nmethod %s (proof level %d of 3)\n", t.Kind, t.Version, t.Model, t.Method, t.ProofLevel)
+	for _, e := range t.Evidence {
+		fmt.Fprintf(w, "  %s\n", e)
+	}
+	r := b.Requests
+	fmt.Fprintf(w, "\nrequests: %d sent, %d ok, %d failed, %d excluded\n", r.Sent, r.OK, r.Failed, r.Excluded)
+	if len(b.Levels) > 1 {
+		for _, l := range b.Levels {
+			fmt.Fprintf(w, "\nconcurrency %d (%d ok, %d failed)\n", l.Concurrency, l.Requests.OK, l.Requests.Failed)
+			printMetrics(w, l.Metrics)
+		}
+	} else {
+		fmt.Fprintln(w)
+		printMetrics(w, b.Metrics)
+	}
+	fmt.Fprintf(w, "\nclient: stamps at most %.3f ms late (p99) at %.0f events/s, certified %v\n", b.Client.StampLagP99MS, b.Client.EventsPerS, b.Client.Certified)
+	for _, warning := range b.Warnings {
+		fmt.Fprintf(w, "warning: %s: %s\n", warning.Code, warning.Text)
+	}
+	if !b.Valid {
+		fmt.Fprintln(w, "this result is INVALID")
+	}
+	fmt.Fprintln(w, "\nIntervals hold within this server start. Another start may differ by more: add starts with --append.")
+}
+
+func printMetrics(w io.Writer, metrics map[string]record.Summary) {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "metric\tp50\t95 % interval of p50\tmean\tp90\tp99\tn")
+	for _, m := range metric.All() {
+		s, ok := metrics[m.Name]
+		if !ok {
+			continue
+		}
+		interval := "-"
+		if s.Lo != nil && s.Hi != nil {
+			interval = fmt.Sprintf("%.2f .. %.2f", *s.Lo, *s.Hi)
+		}
+		fmt.Fprintf(tw, "%s\t%.2f\t%s\t%.2f\t%s\t%s\t%d\n", m.Name, s.P50, interval, s.Mean, orDash(s.P90), orDash(s.P99), s.N)
+	}
+	tw.Flush()
+}
+
+func orDash(v *float64) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", *v)
+}
+
+// reasons joins the texts of warnings for an error line.
+func reasons(warnings []record.Warning) string {
+	var out []string
+	for _, w := range warnings {
+		out = append(out, w.Code)
+	}
+	return strings.Join(out, ", ")
+}
