@@ -92,7 +92,7 @@ func TestAgainstSciPy(t *testing.T) {
 		}
 	}
 	for _, c := range s.Power {
-		near(t, "power", Power(c.Delta, c.DF, 0.05), c.Power, 3e-4)
+		near(t, "power", Power(c.Delta, c.DF, 0.05), c.Power, 1e-4)
 	}
 	for _, c := range s.Blocks {
 		if got := BlocksNeeded(c.SD, c.Effect, 0.05, 0.8); got != c.Blocks {
