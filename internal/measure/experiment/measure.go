@@ -83,6 +83,9 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 	if len(o.Concurrency) == 0 {
 		o.Concurrency = []int{1}
 	}
+	if o.IdlePause == 0 {
+		o.IdlePause = time.Second
+	}
 	o.Order = max(o.Order, 1)
 	m := &start{o: o, began: time.Now()}
 	var err error
@@ -90,7 +93,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 	if err != nil {
 		return nil, err
 	}
-	idle, err := m.server.Idle(ctx, time.Second)
+	idle, err := m.server.Idle(ctx, o.IdlePause)
 	switch {
 	case err != nil:
 		return nil, err

@@ -38,4 +38,5 @@ type StartOptions struct {
 	Fingerprint host.Fingerprint // of this machine, kept in the record
 	Client      *record.Client   // certificate of this client from an earlier start of the same run; nil makes the test
 	Idle        time.Duration    // longest silence in a stream; 0 means loadgen.DefaultIdle
+	IdlePause   time.Duration    // between the two readings of the idle check; 0 means a second
 }

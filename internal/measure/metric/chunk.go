@@ -30,7 +30,7 @@ func tokensPerChunk() Metric {
 		Source:  "N from usage; E arrivals seen by the client",
 		About:   "Near the acceptance length at concurrency 1 when the server sends every step at once.",
 		Values: func(r *record.Request) []float64 {
-			n, ok := r.OutputTokens()
+			n, ok := Delivered(r)
 			arrivals := len(r.Arrivals())
 			first, _ := FirstTokens(r)
 			if !ok || arrivals < 2 || n <= first || Buffered(r) {

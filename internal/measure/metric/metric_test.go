@@ -49,6 +49,7 @@ func TestGoldenValues(t *testing.T) {
 		{"one chunk", stream(7, []float64{500}, []int{7}), 500, none, 0, none, none},
 		{"one token", stream(1, []float64{500}, []int{1}), 500, none, none, none, none},
 		{"first size unknown", stream(10, []float64{100, 150}, []int{0, 0}), 100, 50. / 9, 50. / 9, 50, 9},
+		{"an end token that no event carried", ended(stream(4, []float64{100, 110, 120}, []int{0, 0, 0})), 100, 10, 20. / 3, 10, 1},
 		{"sizes unknown but one each", stream(3, []float64{100, 110, 120}, []int{0, 0, 0}), 100, 10, 10, 10, 1},
 	}
 	for _, tt := range tests {
@@ -64,6 +65,11 @@ func TestGoldenValues(t *testing.T) {
 	}
 }
 
+func ended(r record.Request) record.Request {
+	r.Finish = "stop"
+	return r
+}
+
 func TestFirstEventSizeIsFlagged(t *testing.T) {
 	codes := func(r record.Request) string {
 		var out []string
@@ -72,8 +78,7 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 		}
 		return strings.Join(out, ",")
 	}
-	stopped := stream(4, []float64{1, 2, 3}, []int{0, 0, 0})
-	stopped.Finish = "stop" // the end token is counted and not sent
+	stopped := ended(stream(4, []float64{1, 2, 3}, []int{0, 0, 0})) // the end token is counted and not sent
 	noUsage := stream(4, []float64{1, 2}, []int{0, 0})
 	noUsage.Usage = nil
 	cached := stream(2, []float64{1, 2}, []int{1, 1})
