@@ -35,5 +35,6 @@ func newRoot(env *Env) *cobra.Command {
 	}
 	root.AddCommand(newProbe(env))
 	root.AddCommand(newBench(env))
+	root.AddCommand(newCompare(env))
 	return root
 }

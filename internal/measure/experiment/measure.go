@@ -204,7 +204,7 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 	b.Starts = []record.Start{{
 		Arm: m.o.Arm, Block: m.o.Block, Order: m.o.Order, Began: m.began.Format(time.RFC3339), URL: m.server.Base,
 		ServerStart: serverStart, Fingerprint: m.o.Fingerprint, Target: t, Tau: p.Tau, Counters: p.Counters,
-		Prompts: metric.Prompts(m.requests), Warnings: b.Warnings,
+		Requests: &b.Requests, Prompts: metric.Prompts(m.requests), Warnings: b.Warnings,
 	}}
 	return b
 }

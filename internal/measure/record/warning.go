@@ -26,6 +26,12 @@ const (
 	WarnDrafterMissing   = "drafter_missing"
 	WarnRankMissing      = "rank_missing"
 	WarnInterrupted      = "interrupted"
+	WarnSameStart        = "same_start"
+	WarnPromptsDropped   = "prompts_dropped"
+	WarnNoCommonPrompts  = "no_common_prompts"
+	WarnIncompleteBlock  = "incomplete_block"
+	WarnOrderUnbalanced  = "order_unbalanced"
+	WarnLosslessBroken   = "lossless_broken"
 )
 
 // WarningMeaning explains one code: what it says and what it does to a result.
@@ -40,27 +46,33 @@ func WarningTable() []WarningMeaning {
 	return []WarningMeaning{
 		{WarnUsageMissing, "Successful requests came without usage, or with zero tokens for text that is there.", "They are excluded: counted, but in no token metric. Nothing is guessed."},
 		{WarnFirstEventSize, "Nothing tells how many tokens the first event of a stream held.", "TPOT takes one token an event and is too small when there were more, which happens with speculation."},
-		{WarnBuffered, "More than half of a stream's events came in one read: a proxy held them back.", "No TTFT, TPOT and ICL for these requests."},
+		{WarnBuffered, "More than half of a stream's events came in one read: a proxy held them back.", "No TTFT, TPOT and ICL for these requests; a comparison is invalid when they are more than a tenth."},
 		{WarnNotStreamed, "The server answered in one piece although a stream was asked for.", "No TTFT, TPOT and ICL for these requests."},
 		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
 		{WarnClientBound, "This client's own delay could have moved a metric by more than 1 %.", "The metric it names is not to be trusted; when that is tpot_ms the result is invalid."},
 		{WarnClientUnsure, "The client could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
-		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for.", "Figures describe a busy server."},
+		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for.", "Figures describe a busy server; a comparison is invalid."},
 		{WarnIdleUnknown, "This kind of server does not tell whether it is idle.", "Foreign load would not be noticed."},
-		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt."},
-		{WarnRequestsFailed, "Some requests failed.", "Figures are those of the others. When all failed there are none."},
+		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},
+		{WarnRequestsFailed, "Some requests failed.", "Figures are those of the others. When all failed there are none; above 1 % a comparison is invalid."},
 		{WarnOptionRefused, "The server refused a member of the request, which was then left out.", "For example without ignore_eos lengths are not fixed. Both arms of a comparison must have the same."},
 		{WarnMethodUnproven, "It could not be shown which method was active.", "A verdict is at most likely and names no method."},
 		{WarnMethodUnexpected, "The server was seen to run another method than this arm is meant to.", "The start is invalid."},
 		{WarnConfoundedTime, "The compared starts were not interleaved.", "The verdict is at most likely."},
 		{WarnConfoundedHost, "The compared starts ran on different machines or GPUs.", "The verdict is at most likely; both fingerprints are shown."},
 		{WarnLengthMismatch, "Answers of the compared arms differ in length.", "End-to-end times are not compared."},
-		{WarnThrottled, "The processor or GPU lowered its clock.", "Speed is not the machine's usual one."},
+		{WarnThrottled, "The processor or GPU lowered its clock.", "Speed is not the machine's usual one; a comparison is invalid."},
 		{WarnSynthetic, "The server accepts draft tokens at random at a set rate.", "No verdict about a drafter."},
 		{WarnCountersReset, "A counter went backwards between the two scrapes: the server restarted or was flushed.", "The start is invalid."},
-		{WarnIdentityChanged, "After the load the server was another one than before.", "The start is invalid."},
+		{WarnIdentityChanged, "After the load the server was another one than before, or the starts of an arm differ in version.", "The start is invalid; of other versions the verdict is at most likely."},
 		{WarnDrafterMissing, "A method that needs a drafter runs without one.", "The method is not what its name says."},
 		{WarnRankMissing, "Counters of a data-parallel rank are absent.", "Sums are incomplete."},
 		{WarnInterrupted, "The measurement was stopped before its end.", "The result is invalid; finished requests are kept."},
+		{WarnSameStart, "Several measurements are of one server process.", "They count as one start."},
+		{WarnPromptsDropped, "Some prompts have no speed in some start.", "They are left out of the comparison everywhere."},
+		{WarnNoCommonPrompts, "No prompt has a speed in every start of both arms.", "Nothing can be paired; the comparison is invalid."},
+		{WarnIncompleteBlock, "A block lacks a start of one arm.", "Its other start is left out."},
+		{WarnOrderUnbalanced, "The arms ran in the same order in every block.", "A steady drift is part of the ratio."},
+		{WarnLosslessBroken, "The outputs differ between the arms more than between two starts of the baseline.", "The comparison is invalid, unless the change is meant to alter the output."},
 	}
 }

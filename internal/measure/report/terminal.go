@@ -17,8 +17,9 @@ func Terminal(w io.Writer, r verdict.Result) error {
 		return err
 	}
 	var b strings.Builder
+	said := map[string]bool{}
 	for i, c := range r.Comparisons {
-		writeComparison(&b, f, i, c)
+		writeComparison(&b, f, i, c, said)
 	}
 	writeArms(&b, f, r)
 	for i, c := range r.Comparisons {
@@ -40,14 +41,18 @@ func Terminal(w io.Writer, r verdict.Result) error {
 	return err
 }
 
-func writeComparison(b *strings.Builder, f figures, i int, c verdict.Comparison) {
+// writeComparison leaves out reasons that an earlier comparison gave, and keeps its own in said.
+func writeComparison(b *strings.Builder, f figures, i int, c verdict.Comparison, said map[string]bool) {
 	b.WriteString(wrap("verdict", c.Sentence) + "\n")
 	if c.Verdict != verdict.Undecided && c.Verdict != verdict.Invalid {
 		b.WriteString(wrap("", c.Confidence) + "\n")
 	}
 	if c.Verdict != verdict.Invalid { // there the sentence holds the reasons
 		for _, why := range c.Why {
-			b.WriteString(wrap("", "- "+why) + "\n")
+			if !said[why] {
+				b.WriteString(wrap("        -", why) + "\n")
+			}
+			said[why] = true
 		}
 	}
 	if len(c.BlockRatios) > 0 {

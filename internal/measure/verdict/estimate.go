@@ -19,6 +19,7 @@ type estimate struct {
 	oneOrder    bool // every block ran the arms in the same order
 	prompts     int
 	dropped     int // prompts measured in some start but not in all
+	lengths     int // prompts whose answers differ in length between the arms
 	blockRatios []float64
 	baseTokS    []float64
 	armTokS     []float64
@@ -52,6 +53,7 @@ func newEstimate(base, other arm) estimate {
 	if e.t == nil {
 		e.within = withinStarts(a, b, prompts)
 	}
+	e.lengths = differentLengths(a, b, prompts)
 	e.categories = byCategory(a, b, prompts, e.interleaved)
 	return e
 }
@@ -235,6 +237,30 @@ func byCategory(a, b [][]record.Start, prompts []record.PromptValue, paired bool
 		out = append(out, c)
 	}
 	return out
+}
+
+// differentLengths counts the prompts whose mean number of output tokens differs by more than 5 % between the arms.
+func differentLengths(a, b [][]record.Start, prompts []record.PromptValue) int {
+	mean := func(blocks [][]record.Start, prompt string) float64 {
+		var tokens []float64
+		for _, block := range blocks {
+			for _, s := range block {
+				for _, v := range s.Prompts {
+					if v.Prompt == prompt {
+						tokens = append(tokens, float64(v.Tokens))
+					}
+				}
+			}
+		}
+		return stats.Mean(tokens)
+	}
+	n := 0
+	for _, p := range prompts {
+		if x, y := mean(a, p.Prompt), mean(b, p.Prompt); math.Abs(x-y) > 0.05*math.Max(x, y) {
+			n++
+		}
+	}
+	return n
 }
 
 func exps(logs []float64) []float64 {

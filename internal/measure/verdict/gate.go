@@ -21,15 +21,35 @@ type gates struct {
 // fatalCodes are the warnings of a start that leave nothing to compare, with what each means for the comparison.
 func fatalCodes() map[string]string {
 	return map[string]string{
-		"method_unexpected":    "the server ran another method than the arm is meant to run",
-		"counters_reset":       "the server's counters went back during the measurement, so it restarted or was reset",
-		"foreign_load":         "something else used the machine or the server during the measurement",
-		"client_bound":         "the measuring client was the bottleneck",
-		"cache_hit":            "prompts were answered from the server's prefix cache",
-		"throttled":            "the machine was throttled",
-		"buffered_stream":      "the stream was buffered on its way, so times between tokens are not the server's",
-		"synthetic_acceptance": "the server accepts drafts without checking them",
+		record.WarnMethodUnexpected: "the server ran another method than the arm is meant to run",
+		record.WarnCountersReset:    "the server's counters went back during the measurement, so it restarted or was reset",
+		record.WarnIdentityChanged:  "the server was another one after the load than before",
+		record.WarnForeignLoad:      "something else used the server during the measurement",
+		record.WarnClientBound:      "the measuring client was the bottleneck",
+		record.WarnCacheHit:         "prompts were answered from the server's prefix cache",
+		record.WarnThrottled:        "the machine was throttled",
+		record.WarnBuffered:         "the stream was held back on its way, so times between tokens are not the server's",
+		record.WarnSynthetic:        "the server accepts drafts without checking them",
+		record.WarnInterrupted:      "the measurement was interrupted",
 	}
+}
+
+// spoils reports whether a fatal warning really touches the decode speed. A client may be too slow for the time to
+// the first token and still fine for the rest, and a few lumped streams are left out by themselves.
+func spoils(s record.Start, w record.Warning) bool {
+	switch w.Code {
+	case record.WarnClientBound:
+		return !strings.HasPrefix(w.Text, "ttft_ms")
+	case record.WarnBuffered:
+		missing := 0
+		for _, v := range s.Prompts {
+			if !(v.TPOTms > 0) {
+				missing++
+			}
+		}
+		return 10*missing > len(s.Prompts)
+	}
+	return true
 }
 
 // canShow lists the server kinds that expose counters of speculation.
@@ -50,7 +70,7 @@ func gate(base, other arm, e estimate, l Lossless) gates {
 		g.errors(a)
 	}
 	if l.Verdict == lossless.Broken && !l.Intended {
-		g.invalid("lossless_broken", fmt.Sprintf("the output of %s changed: %s", other.name, l.Sentence))
+		g.invalid(record.WarnLosslessBroken, fmt.Sprintf("the output of %s changed: %s", other.name, l.Sentence))
 	}
 	g.design(base, other, e)
 	g.machines(base, other)
@@ -64,7 +84,7 @@ func (g *gates) starts(a arm) {
 	for _, s := range a.starts {
 		for _, w := range s.Warnings {
 			g.warnings = mergeWarnings(g.warnings, []record.Warning{w})
-			if meaning, isFatal := fatal[w.Code]; isFatal && !said[w.Code] {
+			if meaning, isFatal := fatal[w.Code]; isFatal && !said[w.Code] && spoils(s, w) {
 				said[w.Code] = true
 				g.fatal = append(g.fatal, fmt.Sprintf("%s: %s (%s)", a.name, meaning, w.Text))
 			}
@@ -79,13 +99,13 @@ func (g *gates) identity(a arm) {
 		t := s.Target
 		switch {
 		case t.Method != first.Method:
-			g.invalid("identity_changed", fmt.Sprintf("%s ran %s in one start and %s in another", a.name, orUnknown(first.Method), orUnknown(t.Method)))
+			g.invalid(record.WarnIdentityChanged, fmt.Sprintf("%s ran %s in one start and %s in another", a.name, orUnknown(first.Method), orUnknown(t.Method)))
 			return
 		case t.Model != first.Model:
-			g.invalid("identity_changed", fmt.Sprintf("%s served model %s in one start and %s in another", a.name, orUnknown(first.Model), orUnknown(t.Model)))
+			g.invalid(record.WarnIdentityChanged, fmt.Sprintf("%s served model %s in one start and %s in another", a.name, orUnknown(first.Model), orUnknown(t.Model)))
 			return
 		case t.Kind != first.Kind || t.Version != first.Version:
-			g.cap("identity_changed", fmt.Sprintf("%s was %s %s in one start and %s %s in another", a.name, first.Kind, first.Version, t.Kind, t.Version))
+			g.cap(record.WarnIdentityChanged, fmt.Sprintf("%s was %s %s in one start and %s %s in another", a.name, first.Kind, first.Version, t.Kind, t.Version))
 			return
 		}
 	}
@@ -97,14 +117,14 @@ func (g *gates) proof(a arm) {
 	t := a.weakest()
 	named := t.Method != "" && t.Method != "unknown"
 	switch {
-	case t.ProofLevel >= 2:
-	case canShow(t.Kind) && t.ProofLevel == 1:
-		g.cap("method_unproven", fmt.Sprintf("%s: %s is configured, but the server's counters were not seen to bear it out (proof level 1 of 3)", a.name, orUnknown(t.Method)))
+	case t.ProofLevel >= 2 && named:
+	case canShow(t.Kind) && t.ProofLevel == 1 && named:
+		g.cap(record.WarnMethodUnproven, fmt.Sprintf("%s: %s is configured, but the server's counters were not seen to bear it out (proof level 1 of 3)", a.name, orUnknown(t.Method)))
 	case canShow(t.Kind) && named:
-		g.invalid("method_unproven", fmt.Sprintf("%s: nothing shows that the server ran %s, although a %s server can show it (proof level 0)", a.name, t.Method, t.Kind))
+		g.invalid(record.WarnMethodUnproven, fmt.Sprintf("%s: nothing shows that the server ran %s, although a %s server can show it (proof level 0)", a.name, t.Method, t.Kind))
 	default:
 		g.unnamed = true
-		g.cap("method_unproven", fmt.Sprintf("%s: nothing shows which method the server ran; two addresses are compared, not two methods", a.name))
+		g.cap(record.WarnMethodUnproven, fmt.Sprintf("%s: nothing shows which method the server ran; two addresses are compared, not two methods", a.name))
 	}
 }
 
@@ -116,7 +136,7 @@ func (g *gates) errors(a arm) {
 		}
 	}
 	if sent > 0 && float64(failed) > maxErrorShare*float64(sent) {
-		g.invalid("request_errors", fmt.Sprintf("%s: %d of %d requests failed, more than 1 %%", a.name, failed, sent))
+		g.invalid(record.WarnRequestsFailed, fmt.Sprintf("%s: %d of %d requests failed, more than 1 %%", a.name, failed, sent))
 	}
 }
 
@@ -124,7 +144,7 @@ func (g *gates) errors(a arm) {
 func (g *gates) design(base, other arm, e estimate) {
 	for _, a := range []arm{base, other} {
 		if a.pooled > 0 {
-			g.warn("same_start", fmt.Sprintf("%s: %d measurement(s) were of a server process already measured and count as no start of their own", a.name, a.pooled))
+			g.warn(record.WarnSameStart, fmt.Sprintf("%s: %d measurement(s) were of a server process already measured and count as no start of their own", a.name, a.pooled))
 		}
 	}
 	if e.blocks < minStarts {
@@ -133,19 +153,22 @@ func (g *gates) design(base, other arm, e estimate) {
 		g.capped = true
 	}
 	if e.prompts == 0 {
-		g.invalid("no_common_prompts", "no prompt has a speed in every start of both arms, so nothing can be paired")
+		g.invalid(record.WarnNoCommonPrompts, "no prompt has a speed in every start of both arms, so nothing can be paired")
 	}
 	if e.dropped > 0 {
-		g.warn("prompts_dropped", fmt.Sprintf("%s against %s: %d prompt(s) lack a speed in some start and were left out", other.name, base.name, e.dropped))
+		g.warn(record.WarnPromptsDropped, fmt.Sprintf("%s against %s: %d prompt(s) lack a speed in some start and were left out", other.name, base.name, e.dropped))
 	}
 	if e.incomplete > 0 {
-		g.warn("incomplete_block", fmt.Sprintf("%s against %s: %d start(s) were left out because their block lacks the other arm", other.name, base.name, e.incomplete))
+		g.warn(record.WarnIncompleteBlock, fmt.Sprintf("%s against %s: %d start(s) were left out because their block lacks the other arm", other.name, base.name, e.incomplete))
 	}
 	if !e.interleaved {
-		g.cap("confounded_with_time", fmt.Sprintf("the starts of %s and %s did not alternate, so anything that changed between the two times is part of the ratio", base.name, other.name))
+		g.cap(record.WarnConfoundedTime, fmt.Sprintf("the starts of %s and %s did not alternate, so anything that changed between the two times is part of the ratio", base.name, other.name))
+	}
+	if e.lengths > 0 {
+		g.warn(record.WarnLengthMismatch, fmt.Sprintf("%s against %s: the answers to %d of %d prompts differ in length by more than 5 %%, so only time per token is compared", other.name, base.name, e.lengths, e.prompts))
 	}
 	if e.oneOrder {
-		g.warn("order_unbalanced", fmt.Sprintf("%s and %s ran in the same order in every block, so a steady drift is part of the ratio", base.name, other.name))
+		g.warn(record.WarnOrderUnbalanced, fmt.Sprintf("%s and %s ran in the same order in every block, so a steady drift is part of the ratio", base.name, other.name))
 	}
 }
 
@@ -160,7 +183,7 @@ func (g *gates) machines(base, other arm) {
 		}
 	}
 	if len(keys) > 1 {
-		g.cap("confounded_with_machine", fmt.Sprintf("%s ran on %s and %s on %s, so the ratio is one of machines too", base.name, machineText(base), other.name, machineText(other)))
+		g.cap(record.WarnConfoundedHost, fmt.Sprintf("%s ran on %s and %s on %s, so the ratio is one of machines too", base.name, machineText(base), other.name, machineText(other)))
 	}
 }
 

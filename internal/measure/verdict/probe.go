@@ -3,6 +3,7 @@ package verdict
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"treeline/internal/measure/record"
 )
@@ -15,10 +16,13 @@ type Probe struct {
 	TokS             float64 `json:"tok_s"` // CompletionTokens / Seconds, time to the first token included
 	FinishReason     string  `json:"finish_reason"`
 	Model            string  `json:"model"`
+	URL              string  `json:"url"`
 	Server           struct {
-		Kind    string `json:"kind"`
-		Version string `json:"version"`
-		Method  string `json:"method"`
+		Kind       string   `json:"kind"`
+		Version    string   `json:"version"`
+		Method     string   `json:"method"`
+		ProofLevel int      `json:"proof_level"`
+		Evidence   []string `json:"evidence"`
 	} `json:"server"`
 }
 
@@ -56,7 +60,7 @@ func CompareProbes(base Probe, others []Probe) (Result, error) {
 		c.Why, c.Sentence = probeReasons(base, p), probeSentence(base, p, ratio)
 		r.Comparisons = append(r.Comparisons, c)
 		text := fmt.Sprintf("%s and %s were not taken in turn, so anything that changed between them is part of the ratio", base.Name, p.Name)
-		r.Warnings = mergeWarnings(r.Warnings, []record.Warning{{Code: "confounded_with_time", Text: text}})
+		r.Warnings = mergeWarnings(r.Warnings, []record.Warning{{Code: record.WarnConfoundedTime, Text: text}})
 	}
 	return r, nil
 }
@@ -67,13 +71,13 @@ func (p Probe) arm() Arm {
 	if method == "" {
 		method = "unknown"
 	}
-	return Arm{Name: p.Name, Method: method, Evidence: []string{}, TokS: &tokS, Starts: 1, Model: p.Model,
-		Server: trimJoin(p.Server.Kind, p.Server.Version)}
+	return Arm{Name: p.Name, Method: method, ProofLevel: p.Server.ProofLevel, Evidence: append([]string{}, p.Server.Evidence...), TokS: &tokS,
+		Starts: 1, Model: p.Model, URL: p.URL, Server: strings.TrimSpace(p.Server.Kind + " " + p.Server.Version)}
 }
 
 func probeSentence(base, p Probe, ratio float64) string {
-	return fmt.Sprintf("Undecided: %s, from one request a side (%.4g against %.4g tok/s); one request can't tell the change from the luck of a start.",
-		Times(ratio), p.TokS, base.TokS)
+	return fmt.Sprintf("Undecided: %s measured %s the speed of %s (%.4g against %.4g tok/s), but in one request a side, which can't tell the change from the luck of a start.",
+		p.Name, Times(ratio), base.Name, p.TokS, base.TokS)
 }
 
 // probeReasons lists what two probes leave open, the specific first.
@@ -83,7 +87,11 @@ func probeReasons(base, p Probe) []string {
 		"the two were not taken in turn, so warm-up, load, driver and temperature may differ",
 		"a probe does not say which machine the server ran on, so the ratio may be one of machines",
 		"the time to the first token is part of the figure, so it is not the decode speed",
-		"nothing in a single request proves which method the server ran",
+	}
+	for _, q := range []Probe{base, p} {
+		if q.Server.ProofLevel < 2 {
+			why = append(why, fmt.Sprintf("nothing shows that the server behind %s ran %s", q.Name, q.arm().Method))
+		}
 	}
 	if base.CompletionTokens != p.CompletionTokens {
 		why = append(why, fmt.Sprintf("the answers have different lengths (%d and %d tokens), which weighs the time to the first token differently", base.CompletionTokens, p.CompletionTokens))

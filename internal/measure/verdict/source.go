@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"treeline/internal/measure/record"
@@ -143,6 +144,7 @@ func unique(sources []Source) {
 		count[s.Name]++
 		if n := count[s.Name]; n > 1 {
 			s.Name = fmt.Sprintf("%s (%d)", s.Name, n)
+			s.Starts = slices.Clone(s.Starts)
 			for j := range s.Starts {
 				s.Starts[j].Arm = s.Name
 			}
@@ -178,5 +180,3 @@ func explain(err error, data []byte) error {
 	column := len(before) - strings.LastIndexByte(before, '\n') - 1
 	return fmt.Errorf("not the JSON of a result, line %d column %d: %w; give a file that bench --out or probe --json wrote", line, max(1, column), err)
 }
-
-func trimJoin(a, b string) string { return strings.TrimSpace(a + " " + b) }

@@ -145,7 +145,7 @@ func TestVerdicts(t *testing.T) {
 		}, Faster, Certain, "order_unbalanced", "b is faster"},
 		{"errors", func(w *world) {
 			w.edit = func(s *record.Start) { s.Requests = &record.Counts{Sent: 50, OK: 49, Failed: 1} }
-		}, Invalid, Likely, "request_errors", "requests failed"},
+		}, Invalid, Likely, "requests_failed", "requests failed"},
 		{"output changed", func(w *world) {
 			w.textB = func(_, p int) string { return fmt.Sprintf("Answer %d of another model.", p) }
 		}, Invalid, Likely, "lossless_broken", "the output of b changed"},
@@ -163,6 +163,16 @@ func TestVerdicts(t *testing.T) {
 				}
 			}
 		}, Invalid, Likely, "identity_changed", "in another"},
+		{"other lengths", func(w *world) {
+			w.edit = func(s *record.Start) {
+				for i := range s.Prompts {
+					if s.Arm == "b" && i < 4 {
+						s.Prompts[i].Tokens = 50
+					}
+				}
+			}
+		}, Faster, Certain, "length_mismatch", "b is faster"},
+		{"drafts of an unknown method", func(w *world) { w.methodB = "unknown" }, Faster, Likely, "method_unproven", "measured as"},
 		{"nothing in common", func(w *world) {
 			w.edit = func(s *record.Start) {
 				if s.Arm == "b" {
@@ -205,6 +215,9 @@ func TestFatalWarnings(t *testing.T) {
 		w.edit = func(s *record.Start) {
 			if s.Arm == "b" && s.Block == 2 {
 				s.Warnings = []record.Warning{{Code: code, Text: "seen in start 4"}}
+				if code == record.WarnBuffered {
+					s.Prompts[0].TPOTms, s.Prompts[1].TPOTms = 0, 0 // 2 of 16
+				}
 			}
 		}
 		r, c := compare(t, w, Options{})
@@ -212,12 +225,16 @@ func TestFatalWarnings(t *testing.T) {
 			t.Errorf("%s: %s, valid %v, %s", code, c.Verdict, r.Valid, c.Sentence)
 		}
 	}
-	w := usual()
-	w.edit = func(s *record.Start) {
-		s.Warnings = []record.Warning{{Code: "first_event_size_unknown", Text: "no token counts in the stream"}}
-	}
-	if r, c := compare(t, w, Options{}); c.Verdict != Faster || !hasCode(r, "first_event_size_unknown") || len(r.Warnings) != 1 {
-		t.Errorf("a mild warning: %s, %v", c.Verdict, r.Warnings)
+	for _, mild := range []record.Warning{
+		{Code: record.WarnFirstEventSize, Text: "no token counts in the stream"},
+		{Code: record.WarnClientBound, Text: "ttft_ms: stamps are late"},
+		{Code: record.WarnBuffered, Text: "1 of 16 requests arrived in lumps"},
+	} {
+		w := usual()
+		w.edit = func(s *record.Start) { s.Warnings = []record.Warning{mild} }
+		if r, c := compare(t, w, Options{}); c.Verdict != Faster || !hasCode(r, mild.Code) || len(r.Warnings) != 1 {
+			t.Errorf("%s: %s, %v", mild.Code, c.Verdict, r.Warnings)
+		}
 	}
 }
 
