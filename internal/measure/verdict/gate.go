@@ -155,7 +155,7 @@ func (g *gates) design(base, other arm, e estimate) {
 	if e.prompts == 0 {
 		g.invalid(record.WarnNoCommonPrompts, "no prompt has a speed in every start of both arms, so nothing can be paired")
 	}
-	if e.dropped > 0 {
+	if e.dropped > 0 && e.prompts > 0 {
 		g.warn(record.WarnPromptsDropped, fmt.Sprintf("%s against %s: %d prompt(s) lack a speed in some start and were left out", other.name, base.name, e.dropped))
 	}
 	if e.incomplete > 0 {
