@@ -36,6 +36,5 @@ func newRoot(env *Env) *cobra.Command {
 	root.AddCommand(newProbe(env))
 	root.AddCommand(newBench(env))
 	root.AddCommand(newCompare(env))
-	root.AddCommand(newReport(env))
 	return root
 }
