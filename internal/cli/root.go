@@ -36,5 +36,6 @@ func newRoot(env *Env) *cobra.Command {
 	root.AddCommand(newProbe(env))
 	root.AddCommand(newBench(env))
 	root.AddCommand(newCompare(env))
+	root.AddCommand(newReport(env))
 	return root
 }
