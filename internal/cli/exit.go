@@ -36,9 +36,6 @@ func (e codeError) ExitCode() int { return e.code }
 // usageError is a mistake in the command line.
 func usageError(text string) error { return codeError{ExitUsage, errors.New(text)} }
 
-// thresholdError says that what --fail-on names has happened.
-func thresholdError(text string) error { return codeError{ExitThreshold, errors.New(text)} }
-
 // invalidResult is a measurement that must not be used.
 func invalidResult(warnings []record.Warning) error {
 	return codeError{ExitInvalid, errors.New("the result is invalid: " + reasons(warnings))}

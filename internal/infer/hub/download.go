@@ -38,6 +38,9 @@ func (o Options) fromHub(ctx context.Context, m Model, dst string) error {
 	}
 	if have < m.Size {
 		if err := o.get(ctx, address, f, sum, have, m.Size); err != nil {
+			if info, e := f.Stat(); e == nil && info.Size() == 0 { // nothing to go on from
+				return errors.Join(err, os.Remove(part))
+			}
 			return err
 		}
 	}
