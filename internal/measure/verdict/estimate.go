@@ -87,69 +87,6 @@ func effectOf(logA, logB []float64, paired bool) (float64, *stats.T) {
 	return t.Mean, &t
 }
 
-// inBlocks lines up the starts by block. Each block is the list of starts of one side, nearly always one. incomplete
-// counts starts whose block lacks the other side. A start without a block leaves no blocks at all.
-func inBlocks(base, other []record.Start) (a, b [][]record.Start, incomplete int) {
-	sides := [2]map[int][]record.Start{{}, {}}
-	var numbers []int
-	for side, starts := range [][]record.Start{base, other} {
-		for _, s := range starts {
-			if s.Block <= 0 {
-				return nil, nil, 0
-			}
-			sides[side][s.Block] = append(sides[side][s.Block], s)
-			if !slices.Contains(numbers, s.Block) {
-				numbers = append(numbers, s.Block)
-			}
-		}
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
-		if len(sides[0][n]) == 0 || len(sides[1][n]) == 0 {
-			incomplete += len(sides[0][n]) + len(sides[1][n])
-			continue
-		}
-		a, b = append(a, sides[0][n]), append(b, sides[1][n])
-	}
-	return a, b, incomplete
-}
-
-func single(starts []record.Start) [][]record.Start {
-	out := make([][]record.Start, len(starts))
-	for i, s := range starts {
-		out[i] = []record.Start{s}
-	}
-	return out
-}
-
-// alternates reports whether neither arm ran entirely before the other; a block number alone does not say so.
-func alternates(a, b [][]record.Start) bool {
-	lastA, firstA := orderSpan(a)
-	lastB, firstB := orderSpan(b)
-	return len(a) == 1 || firstA < lastB && firstB < lastA
-}
-
-func orderSpan(blocks [][]record.Start) (last, first int) {
-	first = math.MaxInt
-	for _, block := range blocks {
-		for _, s := range block {
-			last, first = max(last, s.Order), min(first, s.Order)
-		}
-	}
-	return last, first
-}
-
-// oneOrder reports whether in three or more blocks the same arm always went first, which leaves a drift in the ratio.
-func oneOrder(a, b [][]record.Start) bool {
-	aFirst := 0
-	for i := range a {
-		if a[i][0].Order < b[i][0].Order {
-			aFirst++
-		}
-	}
-	return len(a) >= minStarts && (aFirst == 0 || aFirst == len(a))
-}
-
 // commonPrompts lists the prompts with a TPOT in every start, and counts those that have one in some only.
 func commonPrompts(starts []record.Start) (common []record.PromptValue, dropped int) {
 	count := map[string]int{}
@@ -199,10 +136,11 @@ func logSpeeds(blocks [][]record.Start, prompts []record.PromptValue, keep func(
 
 // withinStarts is the interval of the effect over prompts within the given starts.
 func withinStarts(a, b [][]record.Start, prompts []record.PromptValue) *stats.Interval {
-	var d []float64
-	for _, p := range prompts {
-		only := func(q record.PromptValue) bool { return q.Prompt == p.Prompt }
-		d = append(d, stats.Mean(logSpeeds(b, []record.PromptValue{p}, only))-stats.Mean(logSpeeds(a, []record.PromptValue{p}, only)))
+	logTPOT := func(v record.PromptValue) float64 { return math.Log(v.TPOTms) }
+	meanA, meanB := promptMeans(a, logTPOT), promptMeans(b, logTPOT)
+	d := make([]float64, len(prompts))
+	for i, p := range prompts {
+		d[i] = meanA[p.Prompt] - meanB[p.Prompt]
 	}
 	t, err := stats.OneSample(d)
 	if err != nil {
@@ -210,6 +148,25 @@ func withinStarts(a, b [][]record.Start, prompts []record.PromptValue) *stats.In
 	}
 	interval := t.Interval(1 - alpha)
 	return &interval
+}
+
+// promptMeans is the mean of a value of each prompt over all starts that have a speed for it.
+func promptMeans(blocks [][]record.Start, value func(record.PromptValue) float64) map[string]float64 {
+	sum, n := map[string]float64{}, map[string]float64{}
+	for _, block := range blocks {
+		for _, s := range block {
+			for _, v := range s.Prompts {
+				if v.TPOTms > 0 {
+					sum[v.Prompt] += value(v)
+					n[v.Prompt]++
+				}
+			}
+		}
+	}
+	for prompt := range sum {
+		sum[prompt] /= n[prompt]
+	}
+	return sum
 }
 
 // byCategory repeats the comparison on the prompts of each category.
@@ -241,22 +198,11 @@ func byCategory(a, b [][]record.Start, prompts []record.PromptValue, paired bool
 
 // differentLengths counts the prompts whose mean number of output tokens differs by more than 5 % between the arms.
 func differentLengths(a, b [][]record.Start, prompts []record.PromptValue) int {
-	mean := func(blocks [][]record.Start, prompt string) float64 {
-		var tokens []float64
-		for _, block := range blocks {
-			for _, s := range block {
-				for _, v := range s.Prompts {
-					if v.Prompt == prompt {
-						tokens = append(tokens, float64(v.Tokens))
-					}
-				}
-			}
-		}
-		return stats.Mean(tokens)
-	}
+	tokens := func(v record.PromptValue) float64 { return float64(v.Tokens) }
+	meanA, meanB := promptMeans(a, tokens), promptMeans(b, tokens)
 	n := 0
 	for _, p := range prompts {
-		if x, y := mean(a, p.Prompt), mean(b, p.Prompt); math.Abs(x-y) > 0.05*math.Max(x, y) {
+		if x, y := meanA[p.Prompt], meanB[p.Prompt]; math.Abs(x-y) > 0.05*math.Max(x, y) {
 			n++
 		}
 	}
