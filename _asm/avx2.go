@@ -9,16 +9,17 @@ import (
 )
 
 // recAVX2 is a record's bytes: activations of a row and unit. Q8 keeps its activations as int16.
-var recAVX2 = map[string]int{f32: 64, f16: 64, q8: 144, q41: 80}
+var recAVX2 = map[string]int{f32: 64, f16: 64, bf16: 64, q8: 144, q41: 80, q40: 80}
 
 func avx2() {
-	for _, kind := range []string{f32, f16, q8, q41} {
+	for _, kind := range []string{f32, f16, bf16, q8, q41, q40} {
 		for _, s := range [][2]int{{4, 1}, {2, 1}, {1, 1}, {2, 2}, {1, 2}, {1, 3}, {1, 4}} {
 			gemmAVX2(kind, s[0], s[1])
 		}
 	}
 	quantAVX2(q8)
 	quantAVX2(q41)
+	quantAVX2(q40)
 	interleave(2)
 	interleave(4)
 	opsAVX2()
@@ -62,23 +63,33 @@ func (g *tileAVX2) flush() {
 
 func gemmAVX2(kind string, P, T int) {
 	g := &tileAVX2{kind: kind, P: P, T: T, lineAhead: unitBytes[kind]}
-	if kind == f32 || kind == f16 {
+	if isFloat(kind) {
 		g.lineAhead = 4 * unitBytes[kind]
 	}
-	mask := y[15]
+	mask := g.mask()
 	setup := func() {
 		switch kind {
 		case q8:
 			VMOVDQU(splat("lowbyte", 0x00ff00ff), mask)
-		case q41:
+		case q41, q40:
 			VMOVDQU(splat("nibble", 0x0f0f0f0f), mask)
+		case bf16:
+			VMOVDQU(splat("highhalf", 0xffff0000), mask)
 		}
 	}
 	body := g.integer
-	if kind == f32 || kind == f16 {
+	if isFloat(kind) {
 		body = g.float
 	}
 	gemmLoops(fmt.Sprintf("Gemm%sP%dT%d", kind, P, T), kind, P, T, recAVX2[kind], setup, body)
+}
+
+// mask is the register of the unpacking mask. Tiles of four rows of floats keep their rows in y12 to y15.
+func (g *tileAVX2) mask() reg.VecPhysical {
+	if isFloat(g.kind) && g.T == 4 {
+		return y[11]
+	}
+	return y[15]
 }
 
 // float: one fused multiply-add per column, in column order.
@@ -95,10 +106,16 @@ func (g *tileAVX2) float() {
 		}
 		g.each(func(p, h int) {
 			w := y[8+(p*2+h)%4]
-			if g.kind == f32 {
+			switch {
+			case g.kind == f32:
 				VMOVUPS(g.wmem(p, h, k), w)
-			} else {
+			case g.kind == f16:
 				VCVTPH2PS(strided(rWP, rPS, rPS3, p, k*32+h*16), w)
+			case k%2 == 0: // a line holds column pairs: the even column is the low half of a dword
+				VMOVDQU(g.wmem(p, h, k/2), w)
+				VPSLLD(Imm(16), w, w)
+			default:
+				VPAND(g.wmem(p, h, k/2), g.mask(), w)
 			}
 			for t := 0; t < g.T; t++ {
 				VFMADD231PS(y[12+t], w, g.acc(p, h, t))
@@ -114,12 +131,13 @@ func (g *tileAVX2) float() {
 //
 // Q8: the even and the odd bytes of a line of weight+128 become 16-bit lanes, multiplied in pairs by int16
 // activations; the sum starts at -128 * the activations' sum. Q41: nibbles times int8 in 16-bit lanes over the whole
-// block: at most 16*15*127 = 30480, so nothing saturates.
+// block: at most 16*15*127 = 30480, so nothing saturates. Q40 is Q41 with sums that start at -8 * the activations' sum,
+// as two 16-bit lanes.
 func (g *tileAVX2) integer() {
 	data := recAVX2[g.kind]*g.T - 16*g.T // then scales [2][T] f32, then corrections [2][T]
-	lines := map[string]int{q8: 8, q41: 4}[g.kind]
+	lines := map[string]int{q8: 8, q41: 4, q40: 4}[g.kind]
 	for b := 0; b < 2; b++ {
-		if g.kind == q8 {
+		if g.kind != q41 {
 			for t := 0; t < g.T; t++ {
 				VPBROADCASTD(Mem{Base: rA, Disp: data + 8*g.T + (b*g.T+t)*4}, g.acc(0, 0, t))
 				g.each(func(p, h int) {
@@ -133,7 +151,7 @@ func (g *tileAVX2) integer() {
 			line := b*lines + s
 			g.prefetch(line)
 			lo, hi := 2*line, 2*line+1 // Q8: int16 pairs of columns (0,2) and (1,3)
-			if g.kind == q41 {
+			if g.kind != q8 {
 				lo, hi = b*8+s, b*8+s+4
 			}
 			if g.T == 1 {
@@ -239,7 +257,7 @@ func (g *tileAVX2) blockEnd(b, data, scales int) {
 			}
 			for h := 0; h < 2; h++ {
 				a := g.acc(p, h, t)
-				if g.kind == q41 {
+				if g.kind != q8 {
 					VPMADDWD(splat("ones16", 0x00010001), a, a)
 				}
 				VCVTDQ2PS(a, a)

@@ -57,7 +57,7 @@ func quantAVX2(kind string) {
 		VMULSS(splatF("r127", 1.0/127), x[4], x[9])
 		VMOVSS(x[9], Mem{Base: dst, Disp: data + b*4})
 		VXORPS(x[10], x[10], x[10])
-		VCMPSS(Imm(4), x[10], x[4], x[11])
+		VCMPSS(Imm(14), splatF("tiny", quantTiny), x[4], x[11]) // greater than
 		VMOVSS(splatF("f127", 127), x[12])
 		VDIVSS(x[4], x[12], x[12])
 		VANDPS(x[11], x[12], x[12])
@@ -66,17 +66,19 @@ func quantAVX2(kind string) {
 			VMULPS(y[12], y[i], y[i])
 			VCVTPS2DQ(y[i], y[i])
 		}
-		VPADDD(y[0], y[1], y[4])
-		VPADDD(y[2], y[3], y[5])
-		fold256(4, 5, 6, vaddi)
-		if kind == q8 { // -128 * sum
-			VPSLLD(Imm(7), x[4], x[4])
-			VPSUBD(x[4], x[10], x[4])
-		} else { // scale * sum
-			VCVTDQ2PS(x[4], x[4])
-			VMULSS(x[9], x[4], x[4])
+		if kind != q40 {
+			VPADDD(y[0], y[1], y[4])
+			VPADDD(y[2], y[3], y[5])
+			fold256(4, 5, 6, vaddi)
+			if kind == q8 { // -128 * sum
+				VPSLLD(Imm(7), x[4], x[4])
+				VPSUBD(x[4], x[10], x[4])
+			} else { // scale * sum
+				VCVTDQ2PS(x[4], x[4])
+				VMULSS(x[9], x[4], x[4])
+			}
+			VMOVD(x[4], Mem{Base: dst, Disp: data + 8 + b*4})
 		}
-		VMOVD(x[4], Mem{Base: dst, Disp: data + 8 + b*4})
 		VPACKSSDW(y[1], y[0], y[0])
 		VPACKSSDW(y[3], y[2], y[2])
 		if kind == q8 {
@@ -89,6 +91,18 @@ func quantAVX2(kind string) {
 			continue
 		}
 		VPACKSSWB(y[2], y[0], y[0])
+		if kind == q40 { // -8 * the sums of the even and of the odd byte pairs
+			VMOVDQU(splat("eights", 0x08080808), y[5])
+			VPMADDUBSW(y[0], y[5], y[4])
+			VEXTRACTI128(Imm(1), y[4], x[5])
+			VPADDW(x[5], x[4], x[4])
+			VPSHUFD(Imm(0x4e), x[4], x[5])
+			VPADDW(x[5], x[4], x[4])
+			VPSHUFD(Imm(0xb1), x[4], x[5])
+			VPADDW(x[5], x[4], x[4])
+			VPSUBW(x[4], x[10], x[4])
+			VMOVD(x[4], Mem{Base: dst, Disp: data + 8 + b*4})
+		}
 		VMOVDQU(table("unpackd", 0, 4, 1, 5, 2, 6, 3, 7), y[5])
 		VPERMD(y[0], y[5], y[0])
 		VMOVDQU(y[0], Mem{Base: dst, Disp: b * 32})

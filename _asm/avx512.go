@@ -9,10 +9,10 @@ import (
 )
 
 // recAVX512 is a record's bytes: activations of a row and unit.
-var recAVX512 = map[string]int{f32: 64, f16: 64, q8: 80, q41: 80}
+var recAVX512 = map[string]int{f32: 64, f16: 64, bf16: 64, q8: 80, q41: 80, q40: 80}
 
 func avx512() {
-	for _, kind := range []string{f32, f16, q8, q41} {
+	for _, kind := range []string{f32, f16, bf16, q8, q41, q40} {
 		for _, P := range []int{4, 2, 1} {
 			for T := 1; T <= 4; T++ {
 				gemmAVX512(kind, P, T)
@@ -51,13 +51,16 @@ func (g *tileAVX512) prefetch(off int) {
 func gemmAVX512(kind string, P, T int) {
 	g := &tileAVX512{kind: kind, P: P, T: T, lineAhead: 2 * unitBytes[kind]}
 	body := g.integer
-	if kind == f32 || kind == f16 {
+	if isFloat(kind) {
 		body = g.float
 		g.lineAhead = 4 * unitBytes[kind]
 	}
 	setup := func() {
-		if kind == q41 {
+		switch kind {
+		case q41, q40:
 			VBROADCASTSS(splat("nibble", 0x0f0f0f0f), z[maskAVX512])
+		case bf16:
+			VBROADCASTSS(splat("highhalf", 0xffff0000), z[maskAVX512])
 		}
 	}
 	gemmLoops(fmt.Sprintf("Gemm%sP%dT%d", kind, P, T), kind, P, T, recAVX512[kind], setup, body)
@@ -78,10 +81,17 @@ func (g *tileAVX512) float() {
 			VBROADCASTSS(Mem{Base: rA, Disp: (k*g.T + t) * 4}, g.broadcast(t))
 		}
 		for p := 0; p < g.P; p++ {
-			if g.kind == f32 {
+			switch g.kind {
+			case f32:
 				VMOVUPS(g.wmem(p, k*64), g.low(p))
-			} else {
+			case f16:
 				VCVTPH2PS(g.wmem(p, k*32), g.low(p))
+			case bf16: // a line holds column pairs: the even column is the low half of a dword
+				if k%2 == 0 {
+					VPSLLD(Imm(16), g.wmem(p, k*32), g.low(p))
+				} else {
+					VPANDD(g.wmem(p, k*32-32), z[maskAVX512], g.low(p))
+				}
 			}
 			for t := 0; t < g.T; t++ {
 				VFMADD231PS(g.broadcast(t), g.low(p), g.acc(p, t))
@@ -96,10 +106,11 @@ func (g *tileAVX512) float() {
 }
 
 // integer: exact sums over a block of 32 columns (VPDPBUSD: unsigned weights times signed activations, four columns a
-// lane), then the float tail that the definition gives. Q8 sums start at -128 * the activations' sum.
+// lane), then the float tail that the definition gives. Sums start at -zero point * the activations' sum (Q8: 128,
+// Q40: 8).
 func (g *tileAVX512) integer() {
 	data := 64 * g.T // then scales [2][T] f32, then corrections [2][T]
-	lines := map[string]int{q8: 8, q41: 4}[g.kind]
+	lines := map[string]int{q8: 8, q41: 4, q40: 4}[g.kind]
 	for b := 0; b < 2; b++ {
 		for t := 0; t < g.T; t++ {
 			for p := 0; p < g.P; p++ {

@@ -53,7 +53,7 @@ func exp512(v, n, p int) {
 
 // quantAVX512: one row to int8 per 32 columns: 64 int8, scales[2], corrections[2] per unit.
 func quantAVX512() {
-	for _, kind := range []string{q8, q41} {
+	for _, kind := range []string{q8, q41, q40} {
 		dst, ds, xr, n := reg.RDI, reg.R8, reg.RSI, reg.RCX
 		text("Quant"+kind, "rounds a row to int8 per 32 columns, one record per unit.",
 			"func(dst *byte, dstride int, x *float32, nunit int)", "dst", dst, "dstride", ds, "x", xr, "nunit", n)
@@ -70,7 +70,7 @@ func quantAVX512() {
 			VMULSS(splatF("r127", 1.0/127), x[4], x[9])
 			VMOVSS(x[9], Mem{Base: dst, Disp: 64 + b*4})
 			VXORPS(x[10], x[10], x[10])
-			VCMPSS(Imm(4), x[10], x[4], x[11])
+			VCMPSS(Imm(14), splatF("tiny", quantTiny), x[4], x[11]) // greater than
 			VMOVSS(splatF("f127", 127), x[12])
 			VDIVSS(x[4], x[12], x[12])
 			VANDPS(x[11], x[12], x[12])
@@ -83,8 +83,8 @@ func quantAVX512() {
 			}
 			VPADDD(z[2*b], z[2*b+1], z[4])
 			fold512(4, 6, vaddi)
-			if kind == q8 { // -128 * sum
-				VPSLLD(Imm(7), x[4], x[4])
+			if shift := map[string]uint64{q8: 7, q40: 3}[kind]; shift > 0 { // -128 * sum, -8 * sum
+				VPSLLD(Imm(shift), x[4], x[4])
 				VPSUBD(x[4], x[10], x[4])
 			} else { // scale * sum
 				VCVTDQ2PS(x[4], x[4])

@@ -19,13 +19,17 @@ var z = []reg.VecPhysical{
 
 // The packed kinds, and their bytes per panel and unit.
 const (
-	f32 = "F32"
-	f16 = "F16"
-	q8  = "Q8"
-	q41 = "Q41"
+	f32  = "F32"
+	f16  = "F16"
+	bf16 = "BF16"
+	q8   = "Q8"
+	q41  = "Q41"
+	q40  = "Q40"
 )
 
-var unitBytes = map[string]int{f32: 1024, f16: 512, q8: 1088, q41: 640}
+var unitBytes = map[string]int{f32: 1024, f16: 512, bf16: 512, q8: 1088, q41: 640, q40: 576}
+
+func isFloat(kind string) bool { return kind == f32 || kind == f16 || kind == bf16 }
 
 // General registers of a gemm kernel.
 var (
@@ -152,6 +156,9 @@ var expTaylor = []struct {
 	name string
 	v    float32
 }{{"e4", 1.0 / 24}, {"e3", 1.0 / 6}, {"half", 0.5}, {"one", 1}, {"one", 1}}
+
+// quantTiny: blocks of smaller magnitude quantise to zero, as 127/magnitude would overflow (see quantGo).
+const quantTiny = 1e-36
 
 // interleave turns the records of T rows (rstride bytes apart) of 4*quads dwords into [dword][T], unit by unit.
 func interleave(T int) {

@@ -86,12 +86,12 @@ func showResult(env *Env, r verdict.Result, flags compareFlags) error {
 		return err
 	}
 	if !r.Valid {
-		return codeError{4, errors.New("the result is invalid: " + strings.Join(sentences(r, func(c verdict.Comparison) bool { return c.Verdict == verdict.Invalid }), " "))}
+		return codeError{ExitInvalid, errors.New("the result is invalid: " + strings.Join(sentences(r, func(c verdict.Comparison) bool { return c.Verdict == verdict.Invalid }), " "))}
 	}
 	for _, reason := range flags.failOn {
 		happened := sentences(r, func(c verdict.Comparison) bool { return happens(reason, c, flags.threshold) })
 		if len(happened) > 0 {
-			return codeError{3, fmt.Errorf("--fail-on %s: %s", reason, strings.Join(happened, " "))}
+			return codeError{ExitThreshold, fmt.Errorf("--fail-on %s: %s", reason, strings.Join(happened, " "))}
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ package cli
 import (
 	"io"
 	"os"
+
+	"golang.org/x/term"
 )
 
 // Env is everything a command may take from the process. No other package reads os.Args, os.Getenv, os.Stdout or
@@ -15,9 +17,14 @@ type Env struct {
 	Stdout io.Writer // the result
 	Stderr io.Writer // talk
 	Getenv func(string) string
+	Exit   func(code int) // ends the process at once
+	TTY    bool           // Stderr is a terminal
 }
 
 // OSEnv is the Env of this process.
 func OSEnv() *Env {
-	return &Env{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	return &Env{
+		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
+		TTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
 }

@@ -4,37 +4,99 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command line in env and returns the exit code.
+// Main runs the command line in env and returns the exit code (see exit.go). The first interrupt cancels the command's
+// context; the second ends the process.
 func Main(env *Env) int {
-	root := newRoot(env)
+	ctx, stop := interruptible(context.Background(), env)
+	defer stop()
+	root, ran := newRoot(env)
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	if err := root.ExecuteContext(context.Background()); err != nil {
-		fmt.Fprintf(env.Stderr, "treeline: %v\n", err)
-		var coded interface{ ExitCode() int }
-		if errors.As(err, &coded) {
-			return coded.ExitCode()
-		}
-		return 1
+	err := root.ExecuteContext(ctx)
+	if err != nil && !*ran {
+		// The command line was refused before any command ran.
+		err = usageError(err.Error() + "\nRun 'treeline --help' or 'treeline COMMAND --help' for usage.")
 	}
-	return 0
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "treeline: %v\n", err)
+	}
+	return exitCode(ctx, err)
 }
 
-func newRoot(env *Env) *cobra.Command {
-	root := &cobra.Command{
-		Use:           "treeline",
-		Short:         "Know, with evidence, whether a change made an LLM service faster",
+// newRoot builds the command tree. ran becomes true when a command starts to work, so that errors before that are
+// known to be the command line's.
+func newRoot(env *Env) (root *cobra.Command, ran *bool) {
+	root = &cobra.Command{
+		Use:   "treeline",
+		Short: "Know, with evidence, whether a change made an LLM service faster",
+		Long: "Treeline measures LLM services (any OpenAI-compatible server) in interleaved server starts, proves which method\n" +
+			"each one ran, checks that outputs stayed the same, and gives a verdict with an interval. It also serves models\n" +
+			"itself on a CPU, so that everything can be tried on a bare machine: treeline demo.",
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newProbe(env))
-	root.AddCommand(newBench(env))
-	root.AddCommand(newCompare(env))
-	return root
+	root.SetVersionTemplate("treeline {{.Version}}\n")
+	for _, newCommand := range commands() {
+		root.AddCommand(newCommand(env))
+	}
+	ran = new(bool)
+	markRun(root, ran)
+	return root, ran
 }
+
+// commands lists the constructors of all commands, in the order of the help text's groups.
+func commands() []func(*Env) *cobra.Command {
+	return []func(*Env) *cobra.Command{
+		newProbe,
+		newBench,
+		newCompare,
+		newReport,
+		newPull,
+	}
+}
+
+// markRun wraps every command so that it sets ran when it starts.
+func markRun(cmd *cobra.Command, ran *bool) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(c *cobra.Command, args []string) error {
+			*ran = true
+			return run(c, args)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		markRun(sub, ran)
+	}
+}
+
+// version is the version of the module, or of the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	rev, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			rev = s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
+	}
+	v := info.Main.Version
+	if rev != "" && (v == "" || v == "(devel)") {
+		v = "devel " + rev + dirty
+	}
+	return v
+}
+
+// errInterrupted is the cause of a context that a signal cancelled.
+var errInterrupted = errors.New("interrupted")

@@ -11,10 +11,10 @@ func generic() *Set {
 		record:     func(k Kind) int { return map[bool]int{true: 80, false: 64}[k.Integer()] },
 		sumSquares: sumSquaresGo, scaleMul: scaleMulGo, rope: ropeGo, siluMul: siluMulGo, softmax: softmaxGo, store: storeGo,
 	}
-	for k, f := range []gemm{F32: gemmF32Go, F16: gemmF16Go, Q8_0: gemmQ8Go, Q4_1: gemmQ41Go} {
+	for k, f := range []gemm{F32: gemmF32Go, F16: gemmF16Go, Q8_0: gemmQ8Go, Q4_1: gemmQ41Go, Q4_0: gemmQ40Go, BF16: gemmBF16Go} {
 		s.gemm[k][1] = gemms{f, f, f}
 	}
-	s.quant[Q8_0], s.quant[Q4_1] = quantGo, quantGo
+	s.quant[Q8_0], s.quant[Q4_1], s.quant[Q4_0] = quantGo, quantGo, quantGo
 	return s
 }
 
@@ -54,6 +54,17 @@ func gemmF16Go(w *byte, pstride, nunit int, a *byte, astride, ntile int, c *floa
 		for j, x := range at[float32](a, 0, 16) {
 			for i, h := range ws[j*16 : j*16+16] {
 				c[i] = fma32(halfToFloat(h), x, c[i])
+			}
+		}
+	})
+}
+
+func gemmBF16Go(w *byte, pstride, nunit int, a *byte, astride, ntile int, c *float32, np int) {
+	each(w, pstride, nunit, 512, a, astride, 64, ntile, c, np, func(w, a *byte, c []float32) {
+		ws := at[uint16](w, 0, 256)
+		for j, x := range at[float32](a, 0, 16) {
+			for i := range c {
+				c[i] = fma32(math.Float32frombits(uint32(ws[j/2*32+i*2+j%2])<<16), x, c[i])
 			}
 		}
 	})
@@ -99,7 +110,29 @@ func gemmQ41Go(w *byte, pstride, nunit int, a *byte, astride, ntile int, c *floa
 	})
 }
 
-// quantGo rounds blocks of 32 to int8: scale = max|x| * (1/127), q = round to even(x * (127/max|x|)).
+// gemmQ40Go: as gemmQ8Go with weights 0..15 less 8.
+func gemmQ40Go(w *byte, pstride, nunit int, a *byte, astride, ntile int, c *float32, np int) {
+	each(w, pstride, nunit, 576, a, astride, 80, ntile, c, np, func(w, a *byte, c []float32) {
+		ws, acts := at[uint8](w, 0, 512), at[int8](a, 0, 64)
+		scales, ascale := at[uint16](w, 512, 32), at[float32](a, 64, 2)
+		for b := range 2 {
+			for i := range Panel {
+				sum := int32(0)
+				for j := range 16 {
+					q := int32(ws[(b*4+j/4)*64+i*4+j%4])
+					sum += (q&15-8)*int32(acts[b*32+j]) + (q>>4-8)*int32(acts[b*32+16+j])
+				}
+				c[i] = fma32(float32(sum)*halfToFloat(scales[b*16+i]), ascale[b], c[i])
+			}
+		}
+	})
+}
+
+// quantTiny: a block whose largest magnitude is not above it becomes zeros, because 127/magnitude would overflow.
+const quantTiny = 1e-36
+
+// quantGo rounds blocks of 32 to int8: scale = max|x| * (1/127), q = round to even(x * (127/max|x|)). The result for
+// infinities and NaN is not defined.
 func quantGo(dst *byte, dstride int, x *float32, nunit int) {
 	for u := range nunit {
 		q, scale := at[int8](dst, u*dstride, 64), at[float32](dst, u*dstride+64, 4)
@@ -111,7 +144,7 @@ func quantGo(dst *byte, dstride int, x *float32, nunit int) {
 				top = max(top, float32(math.Abs(float64(v))))
 			}
 			inv := float32(0)
-			if top > 0 {
+			if top > quantTiny {
 				inv = 127 / top
 			}
 			scale[b] = top * float32(1.0/127)

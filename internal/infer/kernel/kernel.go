@@ -26,10 +26,13 @@ type Kind uint8
 
 // The forms. Chunk sizes in bytes, per panel:
 const (
-	F32  Kind = iota // 4096: [column][16 rows] float32; fp32 activations
-	F16              // 2048: [column][16 rows] half floats; fp32 activations
-	Q8_0             // 1088: 16 lines [4 columns of 16 rows] of weight+128, then 2 x 16 half-float scales (one per 32 columns)
-	Q4_1             // 640: 8 lines of nibbles (low: 4 columns, high: the 4 columns 16 further), 2 x 16 scales, 2 x 16 minima
+	F32   Kind = iota // 4096: [column][16 rows] float32; fp32 activations
+	F16               // 2048: [column][16 rows] half floats; fp32 activations
+	Q8_0              // 1088: 16 lines [4 columns of 16 rows] of weight+128, then 2 x 16 half-float scales (one per 32 columns)
+	Q4_1              // 640: 8 lines of nibbles (low: 4 columns, high: the 4 columns 16 further), 2 x 16 scales, 2 x 16 minima
+	Q4_0              // 576: as Q4_1 without minima; weights are nibble-8
+	BF16              // 2048: lines of column pairs [16 rows][2 columns] bfloat16; fp32 activations
+	kinds             // how many there are
 )
 
 // String is the name used in files and tables.
@@ -43,6 +46,10 @@ func (k Kind) String() string {
 		return "q8_0"
 	case Q4_1:
 		return "q4_1"
+	case Q4_0:
+		return "q4_0"
+	case BF16:
+		return "bf16"
 	}
 	return "unknown"
 }
@@ -50,12 +57,14 @@ func (k Kind) String() string {
 // ChunkBytes is the packed size of one panel's chunk.
 func (k Kind) ChunkBytes() int {
 	switch k {
-	case F16:
+	case F16, BF16:
 		return 2048
 	case Q8_0:
 		return 1088
 	case Q4_1:
 		return 640
+	case Q4_0:
+		return 576
 	}
 	return 4096
 }
@@ -63,12 +72,14 @@ func (k Kind) ChunkBytes() int {
 // RowBytes is the size of a row of cols columns in a GGUF file. Block types need cols to be a multiple of 32.
 func (k Kind) RowBytes(cols int) int {
 	switch k {
-	case F16:
+	case F16, BF16:
 		return cols * 2
 	case Q8_0:
 		return cols / 32 * 34
 	case Q4_1:
 		return cols / 32 * 20
+	case Q4_0:
+		return cols / 32 * 18
 	}
 	return cols * 4
 }
@@ -85,6 +96,6 @@ func (k Kind) unit() int {
 func (k Kind) unitBytes() int { return k.ChunkBytes() * k.unit() / Chunk }
 
 // Integer reports whether the form multiplies int8 activations.
-func (k Kind) Integer() bool { return k == Q8_0 || k == Q4_1 }
+func (k Kind) Integer() bool { return k == Q8_0 || k == Q4_1 || k == Q4_0 }
 
 func ceil(n, unit int) int { return (n + unit - 1) / unit }

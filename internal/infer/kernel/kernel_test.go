@@ -8,6 +8,8 @@ import (
 	"testing"
 )
 
+var allKinds = []Kind{F32, F16, Q8_0, Q4_1, Q4_0, BF16}
+
 // weights makes a random matrix, its dequantised rows, and fills every lane. extreme uses the ends of the ranges only.
 func weights(t testing.TB, rng *rand.Rand, k Kind, rows, cols int, extreme bool) (*Matrix, [][]float32) {
 	t.Helper()
@@ -39,10 +41,17 @@ func weights(t testing.TB, rng *rand.Rand, k Kind, rows, cols int, extreme bool)
 					src = append(src, q)
 				}
 			}
-		case Q4_1:
+		case BF16:
+			for range cols {
+				b := math.Float32bits(float32(rng.NormFloat64() * 0.05))
+				src = append(src, byte(b>>16), byte(b>>24))
+			}
+		case Q4_1, Q4_0:
 			for range cols / 32 {
 				src = append(src, half(0.01+0.01*rng.Float64())...)
-				src = append(src, half(-0.1*rng.Float64())...)
+				if k == Q4_1 {
+					src = append(src, half(-0.1*rng.Float64())...)
+				}
 				for range 16 {
 					q := byte(rng.Intn(256))
 					if extreme {
@@ -103,7 +112,7 @@ func product(s *Set, m *Matrix, x []float32, ld, rows int, epi Epilogue, out []f
 // TestMatMul compares every set with the definition bit for bit, and the definition with a float64 product.
 func TestMatMul(t *testing.T) {
 	rng := rand.New(rand.NewSource(1))
-	for _, k := range []Kind{F32, F16, Q8_0, Q4_1} {
+	for _, k := range allKinds {
 		for _, size := range [][2]int{{16, 64}, {40, 96}, {208, 576}, {64, 1536}, {500, 128}} {
 			if !k.Integer() && size[1] == 96 {
 				size[1] = 80
@@ -176,7 +185,7 @@ func firstDifference(a, b []float32) int {
 func TestRowAlone(t *testing.T) {
 	rng := rand.New(rand.NewSource(2))
 	for _, s := range Sets() {
-		for _, k := range []Kind{F32, F16, Q8_0, Q4_1} {
+		for _, k := range allKinds {
 			m, _ := weights(t, rng, k, 112, 192, false)
 			ldo := m.Panels() * Panel
 			x := activations(rng, 67, 192, false)

@@ -64,7 +64,18 @@ func (m *Matrix) Pack(r int, src []byte) {
 		}
 	case Q4_1:
 		for b := 0; b < m.Cols/32; b++ {
-			packQ41(panel[b/2*640:], b%2, lane, src[b*20:])
+			packNibbles(panel[b/2*640:], b%2, lane, src[b*20+4:])
+			copy(panel[b/2*640+512+b%2*32+lane*2:][:2], src[b*20:])
+			copy(panel[b/2*640+576+b%2*32+lane*2:][:2], src[b*20+2:])
+		}
+	case Q4_0:
+		for b := 0; b < m.Cols/32; b++ {
+			packNibbles(panel[b/2*576:], b%2, lane, src[b*18+2:])
+			copy(panel[b/2*576+512+b%2*32+lane*2:][:2], src[b*18:])
+		}
+	case BF16:
+		for c := 0; c < m.Cols; c++ {
+			copy(panel[c/2*64+lane*4+c%2*2:][:2], src[c*2:])
 		}
 	}
 }
@@ -85,13 +96,11 @@ func packQ8(chunk []byte, b, lane int, blk []byte) {
 	copy(chunk[1024+b*32+lane*2:][:2], blk[:2])
 }
 
-// packQ41 places a block {scale, minimum, 16 bytes of nibbles: j low, j+16 high} as half b of a chunk.
-func packQ41(chunk []byte, b, lane int, blk []byte) {
-	for j := 0; j < 16; j++ {
-		chunk[(b*4+j/4)*64+lane*4+j%4] = blk[4+j]
+// packNibbles places the 16 bytes of a block (column j low, j+16 high) in half b of a chunk.
+func packNibbles(chunk []byte, b, lane int, nibbles []byte) {
+	for j := 0; j < 16; j += 4 {
+		copy(chunk[(b*4+j/4)*64+lane*4:][:4], nibbles[j:])
 	}
-	copy(chunk[512+b*32+lane*2:][:2], blk[:2])
-	copy(chunk[576+b*32+lane*2:][:2], blk[2:4])
 }
 
 // Row dequantises row r into dst (Cols long): the embedding of a token when the head is tied.
@@ -112,6 +121,11 @@ func (m *Matrix) Row(r int, dst []float32) {
 		case Q4_1:
 			q := panel[chunk+(b*4+j%16/4)*64+lane*4+j%4] >> (j / 16 * 4) & 15
 			dst[c] = float32(float32(q)*half(chunk+512+b*32+lane*2)) + half(chunk+576+b*32+lane*2)
+		case Q4_0:
+			q := panel[chunk+(b*4+j%16/4)*64+lane*4+j%4] >> (j / 16 * 4) & 15
+			dst[c] = (float32(q) - 8) * half(chunk+512+b*32+lane*2)
+		case BF16:
+			dst[c] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(panel[c/2*64+lane*4+c%2*2:])) << 16)
 		}
 	}
 }

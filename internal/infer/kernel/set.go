@@ -19,9 +19,9 @@ type Set struct {
 
 	maxTile int // rows of the tallest tile
 	record  func(k Kind) int
-	gemm    [4][5]gemms // by kind and tile height
+	gemm    [kinds][5]gemms // by kind and tile height
 
-	quant       [4]func(dst *byte, dstride int, x *float32, nunit int) // integer kinds: records of a single row
+	quant       [kinds]func(dst *byte, dstride int, x *float32, nunit int) // integer kinds: records of a single row
 	interleave2 func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)
 	interleave4 func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)
 

@@ -50,7 +50,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("certify the client: %w", err)
 	}
-	c := loadgen.NewClient(loadgen.ClientOptions{Base: s.url(), Epoch: epoch})
+	defer s.close()
+	c := loadgen.NewClient(loadgen.ClientOptions{Base: s.url(), Connections: o.Streams, Epoch: epoch})
 	defer c.Close()
 
 	requests := make([]record.Request, o.Streams)
@@ -62,7 +63,6 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		})
 	}
 	streams.Wait()
-	s.close() // every sender has noted its times
 	return s.judge(requests, o.EventsPerS), nil
 }
 

@@ -100,9 +100,9 @@ func (s *Server) ExitError() error {
 	return &ExitError{Command: strings.Join(s.args, " "), State: s.state, Log: s.log, Lines: tellingLines(s.log)}
 }
 
-// Stop ends the child and its whole process group: a request to terminate, and a kill when grace is over or now is
-// closed. It returns when the child is gone, and is harmless when it already was.
-func (s *Server) Stop(grace time.Duration, now <-chan struct{}) {
+// Stop ends the child and its whole process group: a request to terminate, and a kill when grace is over. It returns
+// when the child is gone, and is harmless when it already was.
+func (s *Server) Stop(grace time.Duration) {
 	// What the child started may outlive it, so the group is killed in the end in any case.
 	defer killGroup(s.pid)
 	select {
@@ -117,7 +117,6 @@ func (s *Server) Stop(grace time.Duration, now <-chan struct{}) {
 	case <-s.exited:
 		return
 	case <-timer.C:
-	case <-now:
 	}
 	killGroup(s.pid)
 	<-s.exited

@@ -78,7 +78,7 @@ func child(t *testing.T, role string, more ...string) (s *Server, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Stop(0, nil) })
+	t.Cleanup(func() { s.Stop(0) })
 	return s, fmt.Sprintf("http://127.0.0.1:%d", port)
 }
 
@@ -91,11 +91,11 @@ func TestReadyAndStop(t *testing.T) {
 		if err := s.ExitError(); err != nil {
 			t.Errorf("%s runs, yet ExitError is %v", role, err)
 		}
-		s.Stop(10*time.Second, nil)
+		s.Stop(10 * time.Second)
 		if alive(s.Pid()) {
 			t.Errorf("%s: process %d is alive after Stop", role, s.Pid())
 		}
-		s.Stop(time.Second, nil) // a second time is harmless
+		s.Stop(time.Second) // a second time is harmless
 	}
 }
 
@@ -148,22 +148,15 @@ func TestStopKillsTheGroup(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no process groups")
 	}
-	for _, hurry := range []bool{false, true} {
-		file := filepath.Join(t.TempDir(), "pid")
-		s, base := child(t, "stubborn", file)
-		if err := s.WaitReady(t.Context(), base, 20*time.Second); err != nil {
-			t.Fatal(err)
-		}
-		grandchild := readPid(t, file)
-		grace, now := 50*time.Millisecond, make(chan struct{})
-		if hurry {
-			grace = time.Hour
-			close(now)
-		}
-		s.Stop(grace, now)
-		waitGone(t, s.Pid())
-		waitGone(t, grandchild)
+	file := filepath.Join(t.TempDir(), "pid")
+	s, base := child(t, "stubborn", file)
+	if err := s.WaitReady(t.Context(), base, 20*time.Second); err != nil {
+		t.Fatal(err)
 	}
+	grandchild := readPid(t, file)
+	s.Stop(50 * time.Millisecond)
+	waitGone(t, s.Pid())
+	waitGone(t, grandchild)
 }
 
 func TestNoOrphanOfAKilledParent(t *testing.T) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -107,10 +108,16 @@ func (f *faults) launch(a fileArm, at func(string) []any) {
 				f.at(at("treeline"), "flag %s is set by the experiment (method and port of the arm); remove it", name)
 			}
 		}
-	case a.Port == 0 && !strings.Contains(strings.Join(a.Command, "\x00"), "{port}"):
+	case a.Port == 0 && !namesPort(a):
 		f.at(at("command"), "the command has no {port}, and the arm no port; write --port, \"{port}\" or give the port that the server listens on")
 	}
 	if a.Port < 0 || a.Port > 65535 {
 		f.at(at("port"), "port is %d; give 1 to 65535, or leave it out for a free one", a.Port)
 	}
+}
+
+// namesPort reports whether the command or its environment takes the port that the experiment chooses.
+func namesPort(a fileArm) bool {
+	words := append(slices.Collect(maps.Values(a.Env)), a.Command...)
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "{port}") })
 }

@@ -1,7 +1,5 @@
 package record
 
-import "strings"
-
 // The codes of warnings. docs/warnings.md is generated from WarningTable.
 const (
 	WarnUsageMissing     = "usage_missing"
@@ -28,6 +26,7 @@ const (
 	WarnDrafterMissing   = "drafter_missing"
 	WarnRankMissing      = "rank_missing"
 	WarnInterrupted      = "interrupted"
+	WarnUnequalTuning    = "unequal_tuning"
 	WarnSameStart        = "same_start"
 	WarnPromptsDropped   = "prompts_dropped"
 	WarnNoCommonPrompts  = "no_common_prompts"
@@ -53,8 +52,8 @@ func WarningTable() []WarningMeaning {
 		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
 		{WarnClientBound, "This client's own delay could have moved a metric by more than 1 %.", "The metric it names is not to be trusted; when that is tpot_ms the result is invalid."},
 		{WarnClientUnsure, "The client could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
-		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for.", "Figures describe a busy server; a comparison is invalid."},
-		{WarnIdleUnknown, "This kind of server does not tell whether it is idle.", "Foreign load would not be noticed."},
+		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for. In an experiment also: other programs used more of this machine's processors than the plan allows.", "Figures describe a busy server or machine; a comparison is invalid. An experiment measures such a start once more before it keeps it."},
+		{WarnIdleUnknown, "This kind of server, or this operating system, does not tell whether it is idle.", "Foreign load would not be noticed."},
 		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},
 		{WarnRequestsFailed, "Some requests failed.", "Figures are those of the others. When all failed there are none; above 1 % a comparison is invalid."},
 		{WarnOptionRefused, "The server refused a member of the request, which was then left out.", "For example without ignore_eos lengths are not fixed. Both arms of a comparison must have the same."},
@@ -69,6 +68,7 @@ func WarningTable() []WarningMeaning {
 		{WarnIdentityChanged, "After the load the server was another one than before, or the starts of an arm differ in version.", "The start is invalid; of other versions the verdict is at most likely."},
 		{WarnDrafterMissing, "A method that needs a drafter runs without one.", "The method is not what its name says."},
 		{WarnRankMissing, "Counters of a data-parallel rank are absent.", "Sums are incomplete."},
+		{WarnUnequalTuning, "Only one of two compared arms was tuned on this machine.", "The difference may be that of the tuning."},
 		{WarnInterrupted, "The measurement was stopped before its end.", "The result is invalid; finished requests are kept."},
 		{WarnSameStart, "Several measurements are of one server process.", "They count as one start."},
 		{WarnPromptsDropped, "Some prompts have no speed in some start.", "They are left out of the comparison everywhere."},
@@ -77,15 +77,4 @@ func WarningTable() []WarningMeaning {
 		{WarnOrderUnbalanced, "The arms ran in the same order in every block.", "A steady drift is part of the ratio."},
 		{WarnLosslessBroken, "The outputs differ between the arms more than between two starts of the baseline.", "The comparison is invalid, unless the change is meant to alter the output."},
 	}
-}
-
-// Invalidates reports whether a warning by itself makes a start's result invalid.
-func (w Warning) Invalidates() bool {
-	switch w.Code {
-	case WarnMethodUnexpected, WarnCountersReset, WarnIdentityChanged, WarnInterrupted:
-		return true
-	case WarnClientBound:
-		return strings.HasPrefix(w.Text, "tpot_ms")
-	}
-	return false
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"html"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/perf/benchfmt"
 
 	"treeline/internal/host"
 	"treeline/internal/measure/record"
@@ -124,11 +126,13 @@ func golden(t *testing.T, name, got string) {
 func TestGolden(t *testing.T) {
 	r := load(t)
 	golden(t, "sample.html", render(t, r))
-	var b bytes.Buffer
-	if err := Terminal(&b, r); err != nil {
-		t.Fatal(err)
+	for name, show := range map[string]func(io.Writer, verdict.Result) error{"sample.txt": Terminal, "sample.md": Markdown, "sample.csv": CSV, "sample.bench": Benchstat} {
+		var b bytes.Buffer
+		if err := show(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.String())
 	}
-	golden(t, "sample.txt", b.String())
 }
 
 var (
@@ -246,6 +250,29 @@ func TestEscaping(t *testing.T) {
 	page := render(t, r)
 	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img>") {
 		t.Error("a name got into the page as markup")
+	}
+}
+
+// The benchmark text must be what golang.org/x/perf reads.
+func TestBenchstatParses(t *testing.T) {
+	var b bytes.Buffer
+	if err := Benchstat(&b, load(t)); err != nil {
+		t.Fatal(err)
+	}
+	reader := benchfmt.NewReader(&b, "test")
+	n := 0
+	for reader.Scan() {
+		result, ok := reader.Result().(*benchfmt.Result)
+		if !ok {
+			t.Fatalf("not a result: %v", reader.Result())
+		}
+		if v, ok := result.Value("tok/s"); !ok || v < 40 || v > 70 {
+			t.Errorf("%s: tok/s %v, %v", result.Name, v, ok)
+		}
+		n++
+	}
+	if n != 8 {
+		t.Errorf("%d results, want one for each of 8 starts", n)
 	}
 }
 

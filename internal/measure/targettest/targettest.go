@@ -33,8 +33,7 @@ type Options struct {
 
 // Server is a running stand-in.
 type Server struct {
-	URL   string
-	Close func()
+	URL string
 
 	o  Options
 	mu sync.Mutex
@@ -46,13 +45,6 @@ type Server struct {
 
 // Start runs a stand-in until the test ends.
 func Start(t testing.TB, o Options) *Server {
-	s := New(o)
-	t.Cleanup(s.Close)
-	return s
-}
-
-// New runs a stand-in until it is closed.
-func New(o Options) *Server {
 	o.PerStep = max(o.PerStep, 1)
 	if o.Tokens == 0 {
 		o.Tokens = 16
@@ -71,7 +63,8 @@ func New(o Options) *Server {
 		mux.HandleFunc(path, h)
 	}
 	h := httptest.NewServer(mux)
-	s.URL, s.Close = h.URL, h.Close
+	t.Cleanup(h.Close)
+	s.URL = h.URL
 	return s
 }
 

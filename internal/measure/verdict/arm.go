@@ -132,7 +132,7 @@ func describe(a arm) Arm {
 	t := a.weakest()
 	first := a.starts[0]
 	out := Arm{
-		Name: a.name, Method: t.Method, ProofLevel: t.ProofLevel, Evidence: t.Evidence, Tau: a.tau(), Starts: len(a.starts),
+		Name: a.name, Method: orUnknown(t.Method), ProofLevel: t.ProofLevel, Evidence: t.Evidence, Tau: a.tau(), Starts: len(a.starts),
 		Server: strings.TrimSpace(t.Kind + " " + t.Version), Model: t.Model, URL: first.URL, Machines: a.machines(),
 	}
 	if out.Evidence == nil {

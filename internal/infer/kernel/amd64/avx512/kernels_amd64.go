@@ -124,6 +124,66 @@ func GemmF16P1T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile in
 //go:noescape
 func GemmF16P1T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
 
+// GemmBF16P4T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P4T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P4T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P4T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P4T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P4T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P4T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P4T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P2T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P2T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P2T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P2T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P2T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P2T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P2T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P2T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P1T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P1T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P1T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P1T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P1T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P1T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmBF16P1T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmBF16P1T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
 // GemmQ8P4T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
 //
 //go:noescape
@@ -244,6 +304,66 @@ func GemmQ41P1T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile in
 //go:noescape
 func GemmQ41P1T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
 
+// GemmQ40P4T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P4T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P4T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P4T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P4T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P4T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P4T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P4T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P2T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P2T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P2T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P2T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P2T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P2T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P2T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P2T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P1T1 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P1T1(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P1T2 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P1T2(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P1T3 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P1T3(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
+// GemmQ40P1T4 adds np panels of packed weights (np a multiple of the P in its name) times ntile tiles of T rows to c.
+//
+//go:noescape
+func GemmQ40P1T4(w *byte, pstride int, nunit int, a *byte, astride int, ntile int, c *float32, np int)
+
 // QuantQ8 rounds a row to int8 per 32 columns, one record per unit.
 //
 //go:noescape
@@ -253,6 +373,11 @@ func QuantQ8(dst *byte, dstride int, x *float32, nunit int)
 //
 //go:noescape
 func QuantQ41(dst *byte, dstride int, x *float32, nunit int)
+
+// QuantQ40 rounds a row to int8 per 32 columns, one record per unit.
+//
+//go:noescape
+func QuantQ40(dst *byte, dstride int, x *float32, nunit int)
 
 // Interleave2 orders the records of rows as tiles: [row][dword] to [dword][row].
 //
