@@ -36,7 +36,7 @@ func groupArms(starts []record.Start) []arm {
 // their own, and measuring one process ten times does not show it.
 func (a *arm) add(s record.Start) {
 	for i, old := range a.starts {
-		if s.ServerStart != "" && s.ServerStart == old.ServerStart && s.URL == old.URL && s.Block == old.Block && machineKey(s) == machineKey(old) {
+		if s.ServerStart != "" && s.ServerStart == old.ServerStart && s.URL == old.URL && machineKey(s) == machineKey(old) {
 			a.starts[i] = pool(old, s)
 			a.pooled++
 			return

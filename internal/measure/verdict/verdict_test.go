@@ -310,6 +310,11 @@ func TestOneProcessIsOneStart(t *testing.T) {
 	w := usual()
 	w.interleaved, w.starts, w.start = false, 10, 0
 	w.edit = func(s *record.Start) { s.ServerStart = "pid 17" }
+	blocks := usual() // blocks in which no server was restarted are one start too
+	blocks.edit = func(s *record.Start) { s.ServerStart = "pid 17 of " + s.Arm }
+	if _, c := compare(t, blocks, Options{}); c.Verdict != Undecided || c.Starts != [2]int{1, 1} {
+		t.Errorf("blocks without restarts: %s, starts %v", c.Verdict, c.Starts)
+	}
 	r, c := compare(t, w, Options{})
 	if c.Verdict != Undecided || c.Starts != [2]int{1, 1} || !hasCode(r, "same_start") || c.WithinLo == nil {
 		t.Errorf("%s, starts %v, warnings %v", c.Verdict, c.Starts, r.Warnings)
