@@ -59,6 +59,8 @@ func commands() []func(*Env) *cobra.Command {
 		newBench,
 		newCompare,
 		newReport,
+		newPlan,
+		newRun,
 		newPull,
 	}
 }

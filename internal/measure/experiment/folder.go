@@ -15,8 +15,7 @@ import (
 
 // The names of what an experiment adds to a run folder.
 const (
-	PlanFile       = "plan.yaml"   // the plan as its author wrote it
-	ResultFile     = "result.json" // treeline.result/1
+	PlanFile       = "plan.yaml" // the plan as its author wrote it
 	ReportFile     = "report.html"
 	StartFile      = "start.json" // in a start's folder: its record.Start; there when the start is finished
 	ServerLogFile  = "server.log" // in a start's folder
@@ -115,13 +114,18 @@ func setAside(dir, folder string) error {
 	}
 }
 
-// writeFile writes v as JSON, the old content or the new one, never half of it.
-func writeFile(path string, v any) error {
+// writeJSON writes v as JSON.
+func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path+".tmp", append(b, '\n'), 0o644); err != nil {
+	return replaceFile(path, append(b, '\n'))
+}
+
+// replaceFile leaves the old content or the new one, never half of it.
+func replaceFile(path string, b []byte) error {
+	if err := os.WriteFile(path+".tmp", b, 0o644); err != nil {
 		return fmt.Errorf("write run folder: %w", err)
 	}
 	if err := os.Rename(path+".tmp", path); err != nil {

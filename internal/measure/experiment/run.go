@@ -1,9 +1,11 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -43,6 +45,9 @@ func Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	if o.Notify == nil {
 		o.Notify = func(Event) {}
 	}
+	if err := checkModels(o.Plan); err != nil {
+		return nil, err
+	}
 	hash, err := openFolder(o)
 	if err != nil {
 		return nil, err
@@ -62,6 +67,20 @@ func Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	}
 	out.Result, err = r.judge(out.Starts)
 	return out, err
+}
+
+// checkModels finds missing model files before anything is started. What is no path is the name of a model, which our
+// server looks up itself.
+func checkModels(p plan.Plan) error {
+	for _, a := range p.Arms {
+		if !filepath.IsAbs(a.Model) {
+			continue
+		}
+		if _, err := os.Stat(a.Model); err != nil {
+			return fmt.Errorf("model of arm %s: %w", a.Name, err)
+		}
+	}
+	return nil
 }
 
 // explain says where in the run an error happened, and that nothing finished is lost.
@@ -85,8 +104,12 @@ func (r *runner) judge(starts []record.Start) (verdict.Result, error) {
 		title = ""
 	}
 	made := time.Now().Format("2006-01-02 15:04 MST") + " on " + r.Fingerprint.Summary()
+	var text bytes.Buffer
+	if err := report.JSON(&text, result); err != nil {
+		return result, err
+	}
 	return result, errors.Join(
-		writeFile(filepath.Join(r.Dir, ResultFile), result),
+		replaceFile(filepath.Join(r.Dir, report.ResultFile), text.Bytes()),
 		report.WriteHTML(result.Report, result, report.Options{Title: title, Made: made, Text: r.Text}),
 	)
 }

@@ -15,6 +15,7 @@ import (
 	"treeline/internal/host"
 	"treeline/internal/measure/plan"
 	"treeline/internal/measure/record"
+	"treeline/internal/measure/report"
 	"treeline/internal/measure/verdict"
 )
 
@@ -102,12 +103,12 @@ func checkRunFolder(t *testing.T, dir string, out *RunResult) {
 		t.Errorf("lock: %q, %v; want %q", hash, err, out.PlanHash)
 	}
 	var result verdict.Result
-	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	b, err := os.ReadFile(filepath.Join(dir, report.ResultFile))
 	if err == nil {
 		err = json.Unmarshal(b, &result)
 	}
 	if err != nil || result.Report != filepath.Join(dir, ReportFile) || len(result.Arms) != 2 {
-		t.Errorf("%s: %v, %+v", ResultFile, err, result)
+		t.Errorf("%s: %v, %+v", report.ResultFile, err, result)
 	}
 	for _, name := range []string{PlanFile, record.HostFile, ReportFile} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
@@ -316,6 +317,7 @@ func TestRunErrors(t *testing.T) {
 	}{
 		{"port taken", filepath.Join(t.TempDir(), "r"), func(a *plan.Arm) { a.Port = taken }, fmt.Sprintf("block 1 of 1, arm a (start 1 of 2): port %d is taken", taken)},
 		{"no program", filepath.Join(t.TempDir(), "r"), func(a *plan.Arm) { a.Command = []string{"no-such-server-1"} }, "is the program installed"},
+		{"no model", filepath.Join(t.TempDir(), "r"), func(a *plan.Arm) { a.Model = filepath.Join(file, "m.gguf") }, "model of arm a: "},
 		{"folder under a file", filepath.Join(file, "r"), func(*plan.Arm) {}, "create run folder"},
 	}
 	for _, tt := range tests {

@@ -66,7 +66,7 @@ func (r *runner) start(ctx context.Context, s step) (*record.Start, error) {
 			r.notify(EventSetAside, s, func(e *Event) { e.Text = w })
 			continue
 		}
-		if err := writeFile(filepath.Join(folder, StartFile), measured); err != nil {
+		if err := writeJSON(filepath.Join(folder, StartFile), measured); err != nil {
 			return nil, err
 		}
 		r.notify(EventMeasured, s, func(e *Event) { e.Measured, e.TokS = measured, speed(measured) })

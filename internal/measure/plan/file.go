@@ -50,10 +50,12 @@ type fileTreeline struct {
 	Flags []string `yaml:"flags,omitempty,flow"`
 }
 
+// DefaultMargin is the relative difference in speed below which nobody should care.
+const DefaultMargin = 0.02
+
 // The defaults. A start of the default workload stays below 20 s down to about 40 tokens per second.
 const (
 	defaultBlocks       = 4
-	defaultMargin       = 0.02
 	defaultPerCategory  = 1
 	defaultMaxTokens    = 64
 	defaultWarmup       = 2
@@ -67,7 +69,7 @@ const (
 func (f *file) fill() {
 	orElse(&f.Seed, 1)
 	orElse(&f.Blocks, defaultBlocks)
-	orElse(&f.Margin, defaultMargin)
+	orElse(&f.Margin, DefaultMargin)
 	orElse(&f.Workload.MaxTokens, defaultMaxTokens)
 	orElse(&f.Workload.Temperature, 0)
 	orElse(&f.Workload.Warmup, defaultWarmup)

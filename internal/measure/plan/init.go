@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
@@ -56,7 +57,16 @@ func Init(o InitOptions) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("plan --init: %w", err)
 	}
-	if _, err := Parse("plan", []byte(b.String())); err != nil {
+	_, err = Parse("plan", []byte(b.String()))
+	var faults Errors
+	if errors.As(err, &faults) { // places in a text that nobody has seen help nobody
+		var messages []string
+		for _, f := range faults {
+			messages = append(messages, f.Msg)
+		}
+		return "", fmt.Errorf("plan --init: %s", strings.Join(messages, "; "))
+	}
+	if err != nil {
 		return "", fmt.Errorf("plan --init: %w", err)
 	}
 	return b.String(), nil

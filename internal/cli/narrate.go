@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"treeline/internal/measure/experiment"
+	"treeline/internal/measure/plan"
+)
+
+// narrator tells an experiment as it goes: one line for each start, and what a block says by itself. On a terminal
+// the line of the running start moves.
+type narrator struct {
+	w        io.Writer
+	live     bool
+	baseline string
+	width    int // of the longest arm name
+	block    int
+	speeds   map[string]float64 // of the block, by arm
+	began    time.Time          // of the running start
+}
+
+func newNarrator(env *Env, p plan.Plan) *narrator {
+	n := &narrator{w: env.Stderr, live: env.TTY, baseline: p.Baseline, speeds: map[string]float64{}}
+	for _, a := range p.Arms {
+		n.width = max(n.width, len(a.Name))
+	}
+	return n
+}
+
+// Event tells one step.
+func (n *narrator) Event(e experiment.Event) {
+	if e.Block != n.block {
+		n.block = e.Block
+		clear(n.speeds)
+		n.line("block %d of %d", e.Block, e.Blocks)
+	}
+	switch e.Kind {
+	case experiment.EventStart:
+		n.began = time.Now()
+		n.moving("  %-*s  starting the server", n.width, e.Arm)
+	case experiment.EventReady:
+		n.moving("  %-*s  ready after %.1f s; warming up", n.width, e.Arm, time.Since(n.began).Seconds())
+	case experiment.EventWaiting:
+		n.line("  %-*s  waiting for an idle machine: %s", n.width, e.Arm, e.Text)
+	case experiment.EventRequest:
+		n.moving("  %-*s  %d of %d requests", n.width, e.Arm, e.Done, e.Total)
+	case experiment.EventSetAside:
+		n.line("  %-*s  set aside and measured again: %s", n.width, e.Arm, e.Text)
+	case experiment.EventMeasured:
+		n.line("  %-*s  %s", n.width, e.Arm, n.figures(e)+fmt.Sprintf("  (%.1f s)", time.Since(n.began).Seconds()))
+	case experiment.EventKept:
+		n.line("  %-*s  %s", n.width, e.Arm, n.figures(e)+"  (from the earlier run)")
+	}
+}
+
+// figures are those of one start: speed, what the counters say, and the block's ratio once both sides are known.
+func (n *narrator) figures(e experiment.Event) string {
+	n.speeds[e.Arm] = e.TokS
+	parts := []string{fmt.Sprintf("%6.1f tok/s", e.TokS)}
+	s := e.Measured
+	switch c := s.Counters; {
+	case s.Target.ProofLevel < 2:
+		parts = append(parts, s.Target.Method+" (not proven by counters)")
+	case c != nil && c.Drafts > 0:
+		parts = append(parts, fmt.Sprintf("%.0f of %.0f draft tokens accepted", c.Accepted, c.Drafted))
+	default:
+		parts = append(parts, "no drafts")
+	}
+	if s.Tau != nil {
+		parts = append(parts, fmt.Sprintf("%.2f tokens per round", *s.Tau))
+	}
+	if r := s.Requests; r != nil && r.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d requests FAILED", r.Failed, r.Sent))
+	}
+	for arm, speed := range n.speeds {
+		base := n.speeds[n.baseline]
+		if arm != n.baseline && base > 0 && (arm == e.Arm || e.Arm == n.baseline) {
+			parts = append(parts, fmt.Sprintf("%s/%s %.2fx in this block", arm, n.baseline, speed/base))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// line prints a line that stays.
+func (n *narrator) line(format string, args ...any) {
+	if n.live {
+		fmt.Fprint(n.w, "\r\x1b[K")
+	}
+	fmt.Fprintf(n.w, format+"\n", args...)
+}
+
+// moving prints a line that the next one replaces; where nothing can be replaced it prints nothing.
+func (n *narrator) moving(format string, args ...any) {
+	if n.live {
+		fmt.Fprintf(n.w, "\r\x1b[K"+format, args...)
+	}
+}
