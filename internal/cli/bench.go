@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -36,11 +35,14 @@ func newBench(env *Env) *cobra.Command {
 			"built-in prompts of 8 categories, one at a time. URL is accepted with and without /v1.\n\n" +
 			"--out writes a run folder with raw streams and baseline.json; --append adds this server start to a baseline, so\n" +
 			"that several starts can be compared. Restart the server between two of them: the start is what is repeated.",
-		Args: cobra.ExactArgs(1),
+		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.URL = args[0]
 			if o.APIKey == "" {
 				o.APIKey = env.Getenv("OPENAI_API_KEY")
+			}
+			if cmd.Flags().Changed("requests") && o.Requests < 1 {
+				return usageError("--requests must be at least 1")
 			}
 			return runBench(cmd, env, o, flags)
 		},
@@ -117,8 +119,8 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 
 func checkBench(o experiment.StartOptions) error {
 	switch {
-	case o.Requests < 0 || o.Warmup < 0 || o.Duration < 0 || o.Rate < 0:
-		return usageError("--requests, --duration, --warmup and --rate cannot be negative")
+	case o.Warmup < 0 || o.Duration < 0 || o.Rate < 0:
+		return usageError("--duration, --warmup and --rate cannot be negative")
 	case o.MaxTokens < 1:
 		return usageError("--max-tokens must be at least 1")
 	case o.Temperature < 0:
@@ -239,13 +241,4 @@ func orDash(v *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.2f", *v)
-}
-
-// reasons joins the texts of warnings for an error line.
-func reasons(warnings []record.Warning) string {
-	var out []string
-	for _, w := range warnings {
-		out = append(out, w.Code)
-	}
-	return strings.Join(out, ", ")
 }

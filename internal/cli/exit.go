@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"treeline/internal/measure/record"
@@ -38,7 +39,13 @@ func usageError(text string) error { return codeError{ExitUsage, errors.New(text
 
 // invalidResult is a measurement that must not be used.
 func invalidResult(warnings []record.Warning) error {
-	return codeError{ExitInvalid, errors.New("the result is invalid: " + reasons(warnings))}
+	var why []string
+	for _, w := range warnings {
+		if w.Invalidates() {
+			why = append(why, w.Code+": "+w.Text)
+		}
+	}
+	return codeError{ExitInvalid, errors.New("the result is invalid: " + strings.Join(why, "; "))}
 }
 
 // exitCode is the code for what a command returned under ctx.

@@ -21,7 +21,7 @@ func newProbe(env *Env) *cobra.Command {
 		Long: "probe sends one request that is not streamed and prints seconds, completion tokens, tokens a second and the\n" +
 			"finish reason. It says which server answered and which method was seen at work, and what such a figure is not\n" +
 			"good for. URL is accepted with and without /v1.",
-		Args: cobra.ExactArgs(1),
+		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.URL = args[0]
 			if o.APIKey == "" {
@@ -49,6 +49,14 @@ func newProbe(env *Env) *cobra.Command {
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	serverFlags(cmd, &o.ServerKind, &o.APIKey)
 	return cmd
+}
+
+// oneURL takes the address of a server as the only argument.
+func oneURL(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError(fmt.Sprintf("%s needs the address of one server: treeline %s http://127.0.0.1:8080", cmd.Name(), cmd.Name()))
+	}
+	return nil
 }
 
 // serverFlags are those of every command that talks to a server.

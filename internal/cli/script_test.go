@@ -2,14 +2,18 @@ package cli
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"treeline/internal/measure/targettest"
 	"treeline/internal/sharedtest"
 )
 
@@ -22,7 +26,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(sharedtest.Root(t), "testdata", "script"),
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standin},
 	})
 }
 
@@ -46,4 +50,27 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// standin starts a server that lasts as long as the script and puts its address into a variable: "standin URL plain".
+func standin(ts *testscript.TestScript, neg bool, args []string) {
+	page := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html><body>Welcome</body></html>") }
+	kinds := map[string]targettest.Options{
+		"plain":    {Step: 5 * time.Millisecond, Tokens: 64},
+		"ngram":    {Method: "NGRAM", PerStep: 3, Step: 15 * time.Millisecond, Tokens: 64},
+		"slow":     {Step: 50 * time.Millisecond, Tokens: 40},
+		"breaking": {Break: 3, Step: time.Millisecond},
+		"failing":  {Status: http.StatusInternalServerError},
+		"webpage":  {Handlers: map[string]http.HandlerFunc{"/v1/models": page}},
+	}
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: standin VARIABLE KIND")
+	}
+	o, ok := kinds[args[1]]
+	if !ok {
+		ts.Fatalf("standin: no kind %q", args[1])
+	}
+	s := targettest.New(o)
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], s.URL)
 }

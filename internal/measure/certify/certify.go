@@ -50,8 +50,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("certify the client: %w", err)
 	}
-	defer s.close()
-	c := loadgen.NewClient(loadgen.ClientOptions{Base: s.url(), Connections: o.Streams, Epoch: epoch})
+	c := loadgen.NewClient(loadgen.ClientOptions{Base: s.url(), Epoch: epoch})
 	defer c.Close()
 
 	requests := make([]record.Request, o.Streams)
@@ -63,6 +62,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		})
 	}
 	streams.Wait()
+	s.close() // every sender has noted its times
 	return s.judge(requests, o.EventsPerS), nil
 }
 

@@ -52,7 +52,6 @@ func (m *start) warmUp(ctx context.Context) error {
 		m.warm = append(m.warm, *r)
 		return m.store(r, s)
 	})
-	m.client.Close()
 	return err
 }
 
@@ -157,7 +156,6 @@ func (m *start) load(ctx context.Context) error {
 			return err
 		}
 		m.pass += (sent + len(m.o.Prompts) - 1) / len(m.o.Prompts)
-		m.client.Close()
 	}
 	return nil
 }

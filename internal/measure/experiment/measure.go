@@ -111,7 +111,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 		}
 	}
 	m.client = loadgen.NewClient(loadgen.ClientOptions{
-		Base: m.server.Base, APIKey: o.APIKey, Connections: slices.Max(o.Concurrency), Idle: o.Idle, Epoch: o.Epoch,
+		Base: m.server.Base, APIKey: o.APIKey, Idle: o.Idle, Epoch: o.Epoch,
 	})
 	return m, m.identity(nil)
 }

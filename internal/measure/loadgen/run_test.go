@@ -20,7 +20,7 @@ func numbered(i int) (Job, error) {
 func TestClosedLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answer: steady(10, 10*time.Millisecond)}
-		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial, Connections: 3})
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
 		seen := map[int]bool{}
 		err := Run(t.Context(), c, Plan{Concurrency: 3, Requests: 10, Job: numbered}, func(r *record.Request, _ *record.Stream) error {
 			seen[r.ID] = r.OK
@@ -40,7 +40,7 @@ func TestClosedLoop(t *testing.T) {
 func TestOpenLoopKeepsPlannedTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answer: steady(1, time.Second)} // slower than the arrivals: a closed loop would wait
-		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial, Connections: 8})
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
 		p := Plan{Rate: 10, Constant: true, Requests: 5, Job: numbered}
 		got := map[int][2]float64{}
 		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {

@@ -49,7 +49,6 @@ func TestGoldenValues(t *testing.T) {
 		{"one chunk", stream(7, []float64{500}, []int{7}), 500, none, 0, none, none},
 		{"one token", stream(1, []float64{500}, []int{1}), 500, none, none, none, none},
 		{"first size unknown", stream(10, []float64{100, 150}, []int{0, 0}), 100, 50. / 9, 50. / 9, 50, 9},
-		{"an end token that no event carried", ended(stream(4, []float64{100, 110, 120}, []int{0, 0, 0})), 100, 10, 20. / 3, 10, 1},
 		{"sizes unknown but one each", stream(3, []float64{100, 110, 120}, []int{0, 0, 0}), 100, 10, 10, 10, 1},
 	}
 	for _, tt := range tests {
@@ -65,11 +64,6 @@ func TestGoldenValues(t *testing.T) {
 	}
 }
 
-func ended(r record.Request) record.Request {
-	r.Finish = "stop"
-	return r
-}
-
 func TestFirstEventSizeIsFlagged(t *testing.T) {
 	codes := func(r record.Request) string {
 		var out []string
@@ -78,7 +72,6 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 		}
 		return strings.Join(out, ",")
 	}
-	stopped := ended(stream(4, []float64{1, 2, 3}, []int{0, 0, 0})) // the end token is counted and not sent
 	noUsage := stream(4, []float64{1, 2}, []int{0, 0})
 	noUsage.Usage = nil
 	cached := stream(2, []float64{1, 2}, []int{1, 1})
@@ -89,6 +82,10 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 	for i := range lump.Events {
 		lump.Events[i].Read = 1
 	}
+	fast := make([]float64, 100) // 10000 tokens a second are no lump
+	for i := range fast {
+		fast[i] = float64(i) / 10
+	}
 	for _, tt := range []struct {
 		name string
 		r    record.Request
@@ -96,10 +93,10 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 	}{
 		{"unknown", stream(10, []float64{100, 150}, []int{0, 0}), record.WarnFirstEventSize},
 		{"known by arithmetic", stream(3, []float64{1, 2, 3}, []int{0, 0, 0}), ""},
-		{"known but for the end token", stopped, ""},
 		{"usage missing", noUsage, record.WarnUsageMissing},
 		{"repeated prompt", cached, record.WarnCacheHit},
 		{"shared template only", shared, ""},
+		{"very fast", stream(100, fast, make([]int, 100)), ""},
 		{"held back", lump, record.WarnBuffered},
 	} {
 		if got := codes(tt.r); got != tt.want {
@@ -216,8 +213,8 @@ This page is generated from the table in internal/measure/metric; ` + "`go test 
 Stamps are nanoseconds on one monotonic clock, taken when a read returns and before anything is parsed: t_sched planned
 send time (t_call in a closed loop), t_call our code starts the request, t_wrote its last byte is handed to the kernel,
 t_first first event with output, t_out first event of the answer itself, t_last last event with output, t_done [DONE] or
-the end. N is the number of output tokens by usage, E the number of arrivals (reads that completed an event with output),
-n_first the tokens of the first arrival.
+the end. N is the number of output tokens by usage, E the number of arrivals (what one read completed, with reads that follow
+so soon that they belong to the same step), n_first the tokens of the first arrival.
 
 Every metric is summarised within one server start: mean, p50, p90 (from 64 values on), p99 (from 662 on), the number of
 values n, and lo and hi, the 95 % interval of p50 by order statistics (from 6 values on). Figures that a sample is too

@@ -81,7 +81,7 @@ func tokensWithin(r *record.Request, from, to int64) (float64, bool) {
 		if a.Tokens == 0 {
 			tokens = float64(max(rest, 0)) * float64(a.Events) / float64(events)
 		} else if events == 0 && i == len(arrivals)-1 {
-			tokens += float64(rest) // the end token and what else was counted without being sent
+			tokens += float64(rest) // what was counted without being sent
 		}
 		if inside(a.At) {
 			sum += tokens

@@ -7,8 +7,8 @@ func tpot() Metric {
 		Name: "tpot_ms", Unit: "ms", Better: Lower,
 		Formula: "(t_last - t_first) / (N - n_first)",
 		Source:  "client stamps; N from usage; n_first from token ids or running usage",
-		About: "Time per output token while decoding. n_first is the number of tokens that arrived at t_first: with speculation that can be a whole block, and dividing by N - 1 would be too fast by up to a factor of two. " +
-			"N does not count an end token that usage counts but that came in no event, where arithmetic shows it: it was not there yet at t_last. " +
+		About: "Time per output token while decoding. n_first is the number of tokens in the first arrival: with speculation that can be a whole block, and dividing by N - 1 would be too fast by up to a factor of two. " +
+			"Tokens that no event accounts for, such as the end token, arrive with the finish reason, which then is t_last. " +
 			"Where n_first is unknown it is taken as the number of events and the warning first_event_size_unknown is raised. Undefined when N <= n_first. 1000 / tpot_ms is the decode speed of one stream in tokens a second.",
 		Values: func(r *record.Request) []float64 {
 			v, ok := TPOT(r)
@@ -38,7 +38,7 @@ func tpotVLLM() Metric {
 
 // TPOT is the time per output token of one request in milliseconds; ok is false where it is undefined.
 func TPOT(r *record.Request) (ms float64, ok bool) {
-	n, known := Delivered(r)
+	n, known := r.OutputTokens()
 	first, _ := FirstTokens(r)
 	if !known || r.First < 0 || n <= first || r.Last <= r.First || Buffered(r) {
 		return 0, false
@@ -57,21 +57,4 @@ func FirstTokens(r *record.Request) (n int, known bool) {
 		return arrivals[0].Tokens, true
 	}
 	return arrivals[0].Events, false
-}
-
-// Delivered is the number of tokens that had arrived at t_last: the sum over arrivals where all their sizes are known,
-// which leaves out an end token that no event carried, else N.
-func Delivered(r *record.Request) (n int, known bool) {
-	n, known = r.OutputTokens()
-	sum := 0
-	for _, a := range r.Arrivals() {
-		if a.Tokens == 0 {
-			return n, known
-		}
-		sum += a.Tokens
-	}
-	if known && sum > 0 && sum < n {
-		return sum, true
-	}
-	return n, known
 }

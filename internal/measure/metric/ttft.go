@@ -58,9 +58,13 @@ func queueDelay() Metric {
 // token.
 func Buffered(r *record.Request) bool {
 	total, most := 0, 0
-	for _, a := range r.Arrivals() {
-		total += a.Events
-		most = max(most, a.Events)
+	inRead := map[int]int{}
+	for _, e := range r.Events {
+		if e.Kind.Generates() {
+			total++
+			inRead[e.Read]++
+			most = max(most, inRead[e.Read])
+		}
 	}
 	return most > 16 && 2*most > total
 }

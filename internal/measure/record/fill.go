@@ -24,7 +24,7 @@ func (s *Stream) Fill(r *Request) {
 	case s.Status >= 300:
 		r.fail(statusClass(s.Status), fmt.Sprintf("HTTP %d: %s", s.Status, ErrorMessage(s.Body)))
 	case s.isEvents():
-		f := filler{r: r, stream: s, texts: map[int]*strings.Builder{}}
+		f := filler{r: r, stream: s, texts: map[int]*strings.Builder{}, finish: -1}
 		f.events()
 	default:
 		s.fillWhole(r)
@@ -87,6 +87,7 @@ type filler struct {
 	tail      []*openai.Usage // usage chunks without choices
 	failure   string
 	cut       bool
+	finish    int // index of the event that carried the finish reason, -1 none
 }
 
 func (f *filler) events() {
@@ -132,7 +133,11 @@ func (f *filler) event(e sse.Event) {
 		f.fault(text)
 		return
 	}
+	was := f.finished
 	ev.Kind, ev.Tokens = f.chunk(c)
+	if f.finished && !was {
+		f.finish = len(f.r.Events)
+	}
 	if ev.Kind.Generates() {
 		if f.r.First < 0 {
 			f.r.First = e.At
@@ -256,6 +261,7 @@ func (f *filler) conclude() {
 	}
 	r.Reasoning = f.reasoning.String()
 	f.sumChoices()
+	f.settle()
 	n, known := r.OutputTokens()
 	complete := f.finished || (known && n > 0 && f.done)
 	switch {
@@ -287,6 +293,34 @@ func (f *filler) sumChoices() {
 	}
 	sum.TotalTokens = sum.PromptTokens + sum.CompletionTokens
 	f.r.Usage = &sum
+}
+
+// settle gives tokens that no event accounts for to the event with the finish reason. The end token of an answer is
+// counted by most servers and carried by none, and text can be held back to the end; both were there at the latest when
+// the answer was finished. Without this the time per token of such answers would be too short.
+func (f *filler) settle() {
+	r := f.r
+	n, known := r.OutputTokens()
+	if !known || f.finish < 0 || f.choices > 1 || r.Events[f.finish].Kind.Generates() {
+		return
+	}
+	events, sum, sized := 0, 0, true
+	for _, e := range r.Events {
+		if e.Kind.Generates() {
+			events++
+			sum += e.Tokens
+			sized = sized && e.Tokens > 0
+		}
+	}
+	if events == 0 || (sized && sum >= n) || (!sized && events >= n) {
+		return
+	}
+	e := &r.Events[f.finish]
+	e.Kind = EventTokens
+	if sized {
+		e.Tokens = n - sum
+	}
+	r.Last = e.At
 }
 
 func endClass(e End) string {

@@ -29,53 +29,74 @@ func (r *Request) CachedTokens() (n int, known bool) {
 	return 0, false
 }
 
-// Arrival is what one read brought: all generating events that it completed. Servers that verify several draft tokens
-// at once send them as several events in one read (llama.cpp) or as one event (vLLM, SGLang); an arrival is the same
-// in both cases, and is what the metrics call a chunk.
+// Arrival is what came at once: all generating events of one read, and of reads that follow so soon that they belong to
+// the same step: within a millisecond, and within half of the stream's mean gap between events where that is less.
+// Servers that verify several draft tokens together send them as one event (vLLM, SGLang) or as several in quick
+// succession, which the network cuts into reads as it likes (llama.cpp). An arrival is the same in all cases, and is
+// what the metrics call a chunk.
 type Arrival struct {
-	At     int64
+	At     int64 // of the first read
 	Events int
 	Tokens int // 0 when unknown
 }
 
-// Arrivals groups the generating events by the read that completed them.
+// Arrivals groups the generating events.
 func (r *Request) Arrivals() []Arrival {
 	var out []Arrival
-	last, known := -1, true
+	last, read, gap := int64(0), 0, r.burstGap()
+	known, one := true, r.oneEach()
 	for _, e := range r.Events {
 		if !e.Kind.Generates() {
 			continue
 		}
-		if e.Read != last || len(out) == 0 {
+		if len(out) == 0 || (e.Read != read && e.At-last >= gap) {
 			out = append(out, Arrival{At: e.At})
-			last, known = e.Read, true
+			known = true
 		}
+		last, read = e.At, e.Read
 		a := &out[len(out)-1]
 		a.Events++
-		known = known && e.Tokens > 0
-		a.Tokens += e.Tokens
+		tokens := e.Tokens
+		if one {
+			tokens = 1
+		}
+		known = known && tokens > 0
+		a.Tokens += tokens
 		if !known {
 			a.Tokens = 0
 		}
 	}
-	r.inferTokens(out)
 	return out
 }
 
-// inferTokens fills in arrivals' token counts that follow by arithmetic: with as many generating events as tokens,
-// every event carries exactly one; the end token of a stopped answer is counted by some servers and sent by none.
-func (r *Request) inferTokens(arrivals []Arrival) {
+// oneEach reports whether every generating event carries exactly one token, because there are as many events as
+// tokens.
+func (r *Request) oneEach() bool {
 	n, ok := r.OutputTokens()
 	events := 0
-	for _, a := range arrivals {
-		events += a.Events
-	}
-	if !ok || events == 0 || (n != events && !(r.Finish == "stop" && n == events+1)) {
-		return
-	}
-	for i := range arrivals {
-		if arrivals[i].Tokens == 0 {
-			arrivals[i].Tokens = arrivals[i].Events
+	for _, e := range r.Events {
+		if e.Kind.Generates() {
+			events++
 		}
 	}
+	return ok && n == events
+}
+
+// burstGap is the longest pause inside a burst, in nanoseconds.
+func (r *Request) burstGap() int64 {
+	const most = 1e6
+	first, last, events := int64(0), int64(0), int64(0)
+	for _, e := range r.Events {
+		if e.Kind.Generates() {
+			if events == 0 {
+				first = e.At
+			}
+			last = e.At
+			events++
+		}
+	}
+	if events < 2 {
+		return most
+	}
+	return min(most, (last-first)/(events-1)/2)
 }

@@ -1,5 +1,7 @@
 package record
 
+import "strings"
+
 // The codes of warnings. docs/warnings.md is generated from WarningTable.
 const (
 	WarnUsageMissing     = "usage_missing"
@@ -77,4 +79,15 @@ func WarningTable() []WarningMeaning {
 		{WarnOrderUnbalanced, "The arms ran in the same order in every block.", "A steady drift is part of the ratio."},
 		{WarnLosslessBroken, "The outputs differ between the arms more than between two starts of the baseline.", "The comparison is invalid, unless the change is meant to alter the output."},
 	}
+}
+
+// Invalidates reports whether a warning by itself makes a start's result invalid.
+func (w Warning) Invalidates() bool {
+	switch w.Code {
+	case WarnMethodUnexpected, WarnCountersReset, WarnIdentityChanged, WarnInterrupted:
+		return true
+	case WarnClientBound:
+		return strings.HasPrefix(w.Text, "tpot_ms")
+	}
+	return false
 }

@@ -33,7 +33,8 @@ type Options struct {
 
 // Server is a running stand-in.
 type Server struct {
-	URL string
+	URL   string
+	Close func()
 
 	o  Options
 	mu sync.Mutex
@@ -45,6 +46,13 @@ type Server struct {
 
 // Start runs a stand-in until the test ends.
 func Start(t testing.TB, o Options) *Server {
+	s := New(o)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// New runs a stand-in until it is closed.
+func New(o Options) *Server {
 	o.PerStep = max(o.PerStep, 1)
 	if o.Tokens == 0 {
 		o.Tokens = 16
@@ -63,8 +71,7 @@ func Start(t testing.TB, o Options) *Server {
 		mux.HandleFunc(path, h)
 	}
 	h := httptest.NewServer(mux)
-	t.Cleanup(h.Close)
-	s.URL = h.URL
+	s.URL, s.Close = h.URL, h.Close
 	return s
 }
 
