@@ -136,6 +136,25 @@ func opsAVX2() {
 	JG(LabelRef("l"))
 	ret()
 
+	text("RopePairs", "rotates element 2i with element 2i+1; half is a multiple of 8.",
+		"func(v, cos, sin *float32, half int)", "v", xr, "cos", reg.RBX, "sin", reg.RDX, "half", n)
+	VMOVDQU(table("twice4", 0, 0, 1, 1, 2, 2, 3, 3), y[5])
+	Label("l")
+	VMOVUPS(Mem{Base: xr}, y[0])
+	VMOVUPS(Mem{Base: reg.RBX}, x[2])
+	VMOVUPS(Mem{Base: reg.RDX}, x[3])
+	VPERMPS(y[2], y[5], y[2])
+	VPERMPS(y[3], y[5], y[3])
+	VPERMILPS(Imm(0xb1), y[0], y[1]) // neighbours change places
+	VMULPS(y[1], y[3], y[1])
+	VFMADDSUB231PS(y[0], y[2], y[1]) // even lanes subtract, odd lanes add
+	VMOVUPS(y[1], Mem{Base: xr})
+	next(32, xr)
+	next(16, reg.RBX, reg.RDX)
+	SUBQ(Imm(4), n)
+	JG(LabelRef("l"))
+	ret()
+
 	text("SumSquares", "is the sum of squares of n floats, n a multiple of 16, in 16 lanes.",
 		"func(x *float32, n int) float32", "x", xr, "n", n)
 	VXORPS(x[0], x[0], x[0])
@@ -167,8 +186,8 @@ func opsAVX2() {
 	JG(LabelRef("l"))
 	ret()
 
-	text("SiluMul", "sets dst = gate / (1 + e^-gate) * up over n floats, n a multiple of 16.",
-		"func(dst *float32, n int, gate, up *float32)", "dst", dst, "n", n, "gate", xr, "up", reg.R8)
+	text("SiluMul", "sets dst = gate / (1 + e^-gate) * up for rows of 16; rows of dst are dstride bytes apart.",
+		"func(dst *float32, dstride int, gate, up *float32, rows int)", "dst", dst, "dstride", reg.R9, "gate", xr, "up", reg.R8, "rows", n)
 	Label("l")
 	for h := 0; h < 2; h++ {
 		VMOVUPS(Mem{Base: xr, Disp: 32 * h}, y[0])
@@ -180,9 +199,10 @@ func opsAVX2() {
 		VMULPS(Mem{Base: reg.R8, Disp: 32 * h}, y[0], y[0])
 		VMOVUPS(y[0], Mem{Base: dst, Disp: 32 * h})
 	}
-	next(64, xr, dst, reg.R8)
-	SUBQ(Imm(16), n)
-	JG(LabelRef("l"))
+	ADDQ(reg.R9, dst)
+	next(64, xr, reg.R8)
+	DECQ(n)
+	JNZ(LabelRef("l"))
 	ret()
 
 	os, ps, cs := reg.R8, reg.R9, reg.R10

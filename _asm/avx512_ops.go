@@ -122,6 +122,25 @@ func opsAVX512() {
 	JG(LabelRef("l"))
 	ret()
 
+	text("RopePairs", "rotates element 2i with element 2i+1; half is a multiple of 8.",
+		"func(v, cos, sin *float32, half int)", "v", xr, "cos", reg.RBX, "sin", reg.RDX, "half", n)
+	VMOVDQU64(table("twice8", 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7), z[5])
+	Label("l")
+	VMOVUPS(Mem{Base: xr}, z[0])
+	VMOVUPS(Mem{Base: reg.RBX}, y[2])
+	VMOVUPS(Mem{Base: reg.RDX}, y[3])
+	VPERMPS(z[2], z[5], z[2])
+	VPERMPS(z[3], z[5], z[3])
+	VPERMILPS(Imm(0xb1), z[0], z[1]) // neighbours change places
+	VMULPS(z[1], z[3], z[1])
+	VFMADDSUB231PS(z[0], z[2], z[1]) // even lanes subtract, odd lanes add
+	VMOVUPS(z[1], Mem{Base: xr})
+	next(64, xr)
+	next(32, reg.RBX, reg.RDX)
+	SUBQ(Imm(8), n)
+	JG(LabelRef("l"))
+	ret()
+
 	text("SumSquares", "is the sum of squares of n floats, n a multiple of 16, in 16 lanes.",
 		"func(x *float32, n int) float32", "x", xr, "n", n)
 	VPXORD(z[0], z[0], z[0])
@@ -148,8 +167,8 @@ func opsAVX512() {
 	JG(LabelRef("l"))
 	ret()
 
-	text("SiluMul", "sets dst = gate / (1 + e^-gate) * up over n floats, n a multiple of 16.",
-		"func(dst *float32, n int, gate, up *float32)", "dst", dst, "n", n, "gate", xr, "up", reg.R8)
+	text("SiluMul", "sets dst = gate / (1 + e^-gate) * up for rows of 16; rows of dst are dstride bytes apart.",
+		"func(dst *float32, dstride int, gate, up *float32, rows int)", "dst", dst, "dstride", reg.R9, "gate", xr, "up", reg.R8, "rows", n)
 	exp512Constants()
 	VPXORD(z[19], z[19], z[19])
 	Label("l")
@@ -160,9 +179,10 @@ func opsAVX512() {
 	VDIVPS(z[1], z[0], z[0])
 	VMULPS(Mem{Base: reg.R8}, z[0], z[0])
 	VMOVUPS(z[0], Mem{Base: dst})
-	next(64, xr, dst, reg.R8)
-	SUBQ(Imm(16), n)
-	JG(LabelRef("l"))
+	ADDQ(reg.R9, dst)
+	next(64, xr, reg.R8)
+	DECQ(n)
+	JNZ(LabelRef("l"))
 	ret()
 
 	os, ps, cs := reg.R8, reg.R9, reg.R10

@@ -21,6 +21,10 @@ func (s *Set) PackActs(k Kind, dst []byte, x []float32, ldx, rows, cols, c0, c1 
 	if c1 <= c0 {
 		return
 	}
+	if !(rows > 0 && c0 >= 0 && c1 <= ceil(cols, Chunk) && ldx >= c1*Chunk && len(x) >= (rows-1)*ldx+c1*Chunk &&
+		len(dst) >= s.ActBytes(k, rows, cols) && len(tmp) >= s.TmpBytes(k, c1-c0)) {
+		misfit("PackActs", rows, cols, c0, c1, ldx, len(x), len(dst), len(tmp))
+	}
 	t, rec, per := s.tile(rows), s.record(k), Chunk/k.unit()
 	tiles, u0, n := ceil(rows, t), c0*per, (c1-c0)*per
 	stride := tiles * t * rec // from unit to unit

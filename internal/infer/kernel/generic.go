@@ -9,7 +9,7 @@ import (
 func generic() *Set {
 	s := &Set{Name: "generic", maxTile: 1, ropeStep: 1,
 		record:     func(k Kind) int { return map[bool]int{true: 80, false: 64}[k.Integer()] },
-		sumSquares: sumSquaresGo, scaleMul: scaleMulGo, rope: ropeGo, siluMul: siluMulGo, softmax: softmaxGo, store: storeGo,
+		sumSquares: sumSquaresGo, scaleMul: scaleMulGo, rope: ropeGo, ropePairs: ropePairsGo, siluMul: siluMulGo, softmax: softmaxGo, store: storeGo,
 	}
 	for k, f := range []gemm{F32: gemmF32Go, F16: gemmF16Go, Q8_0: gemmQ8Go, Q4_1: gemmQ41Go, Q4_0: gemmQ40Go, BF16: gemmBF16Go} {
 		s.gemm[k][1] = gemms{f, f, f}

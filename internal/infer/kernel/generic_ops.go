@@ -37,6 +37,16 @@ func ropeGo(v, cos, sin *float32, half int) {
 	}
 }
 
+// ropePairsGo is ropeGo for element 2i with element 2i+1.
+func ropePairsGo(v, cos, sin *float32, half int) {
+	p, c, s := floats(v, 2*half), floats(cos, half), floats(sin, half)
+	for i := range half {
+		x, y := p[2*i], p[2*i+1]
+		p[2*i] = fma32(x, c[i], -float32(y*s[i]))
+		p[2*i+1] = fma32(y, c[i], float32(x*s[i]))
+	}
+}
+
 // expGo is e^x for x clamped to [-86.5, 88]: x = n ln2 + r with ln2 in two parts, a polynomial of degree 5 in r
 // (Cephes' reduction, Taylor coefficients), and n added to the exponent.
 func expGo(x float32) float32 {
@@ -51,11 +61,15 @@ func expGo(x float32) float32 {
 	return math.Float32frombits(math.Float32bits(p) + uint32(int32(n))<<23)
 }
 
-// siluMulGo: dst = gate / (1 + e^-gate) * up.
-func siluMulGo(dst *float32, n int, gate, up *float32) {
-	g, u := floats(gate, n), floats(up, n)
-	for i := range floats(dst, n) {
-		floats(dst, n)[i] = float32(g[i]/(1+expGo(-g[i]))) * u[i]
+// siluMulGo: dst = gate / (1 + e^-gate) * up for rows of 16; those of dst are dstride bytes apart.
+func siluMulGo(dst *float32, dstride int, gate, up *float32, rows int) {
+	g, u := floats(gate, rows*Panel), floats(up, rows*Panel)
+	for r := range rows {
+		d := floats(dst, r*dstride/4+Panel)[r*dstride/4:]
+		for i := range d {
+			v := g[r*Panel+i]
+			d[i] = float32(v/(1+expGo(0-v))) * u[r*Panel+i]
+		}
 	}
 }
 

@@ -24,6 +24,12 @@ const ScratchFloats = 4 * (blockRows + 4) * Panel
 // The panels are walked in four streams a quarter of the range apart: four sequential reads at once bring 40 to 60 %
 // more memory bandwidth than one.
 func (s *Set) MatMul(m *Matrix, p0, p1 int, acts []byte, rows int, out []float32, ldo int, epi Epilogue, scratch []float32) {
+	if p1 <= p0 {
+		return
+	}
+	if !(p0 >= 0 && p1 <= m.Panels() && s.fits(m, acts, rows, scratch) && len(out) >= (rows-1)*ldo+p1*Panel) {
+		misfit("MatMul", p0, p1, rows, ldo, len(acts), len(out), len(scratch))
+	}
 	w := work{set: s, m: m, acts: acts, rows: rows, scratch: scratch}
 	n := p1 - p0
 	streams := n / 4
@@ -45,19 +51,28 @@ func (s *Set) MatMul(m *Matrix, p0, p1 int, acts []byte, rows int, out []float32
 // whose second half is the up projection (GatedRows each). A group is two output panels, g and g + Groups(m); out is
 // [rows] of ldo floats, ldo at least GatedRows(m).
 func (s *Set) MatMulGated(m *Matrix, g0, g1 int, acts []byte, rows int, out []float32, ldo int, scratch []float32) {
-	w := work{set: s, m: m, acts: acts, rows: rows, scratch: scratch}
+	if g1 <= g0 {
+		return
+	}
 	stride := Groups(m)
+	if !(g0 >= 0 && g1 <= stride && s.fits(m, acts, rows, scratch) && len(out) >= (rows-1)*ldo+(g1+stride)*Panel) {
+		misfit("MatMulGated", g0, g1, rows, ldo, len(acts), len(out), len(scratch))
+	}
+	w := work{set: s, m: m, acts: acts, rows: rows, scratch: scratch}
 	for g := g0; g < g1; g++ {
 		w.group(g, stride, 4, func(c *float32, cstride, row, rows int) {
 			for p := range 2 {
-				gate := unsafe.Pointer(uintptr(unsafe.Pointer(c)) + uintptr(p*cstride))
+				gate := unsafe.Add(unsafe.Pointer(c), p*cstride)
 				up := unsafe.Add(gate, 2*cstride)
-				for r := range rows {
-					s.siluMul(&out[(row+r)*ldo+(g+p*stride)*Panel], Panel, (*float32)(unsafe.Add(gate, r*64)), (*float32)(unsafe.Add(up, r*64)))
-				}
+				s.siluMul(&out[row*ldo+(g+p*stride)*Panel], ldo*4, (*float32)(gate), (*float32)(up), rows)
 			}
 		})
 	}
+}
+
+// fits reports whether the operands of a product have the sizes that the kernels will touch.
+func (s *Set) fits(m *Matrix, acts []byte, rows int, scratch []float32) bool {
+	return rows > 0 && len(m.Data) >= m.Panels()*m.panelBytes() && len(acts) >= s.ActBytes(m.Kind, rows, m.Cols) && len(scratch) >= ScratchFloats
 }
 
 // Groups is the number of groups of a gated matrix.

@@ -37,7 +37,7 @@ func setAVX2() *Set {
 			return 64
 		},
 		interleave2: avx2.Interleave2, interleave4: avx2.Interleave4,
-		sumSquares: avx2.SumSquares, scaleMul: avx2.ScaleMul, rope: avx2.Rope, siluMul: avx2.SiluMul,
+		sumSquares: avx2.SumSquares, scaleMul: avx2.ScaleMul, rope: avx2.Rope, ropePairs: avx2.RopePairs, siluMul: avx2.SiluMul,
 		softmax: avx2.Softmax, store: avx2.StorePanels,
 	}
 	s.quant[Q8_0], s.quant[Q4_1], s.quant[Q4_0] = avx2.QuantQ8, avx2.QuantQ41, avx2.QuantQ40
@@ -68,7 +68,7 @@ func setAVX512() *Set {
 			return 64
 		},
 		interleave2: avx512.Interleave2, interleave4: avx512.Interleave4,
-		sumSquares: avx512.SumSquares, scaleMul: avx512.ScaleMul, rope: avx512.Rope, siluMul: avx512.SiluMul,
+		sumSquares: avx512.SumSquares, scaleMul: avx512.ScaleMul, rope: avx512.Rope, ropePairs: avx512.RopePairs, siluMul: avx512.SiluMul,
 		softmax: avx512.Softmax, store: avx512.StorePanels,
 	}
 	s.quant[Q8_0], s.quant[Q4_1], s.quant[Q4_0] = avx512.QuantQ8, avx512.QuantQ41, avx512.QuantQ40

@@ -29,7 +29,8 @@ type Set struct {
 	scaleMul   func(dst, x, w *float32, n int, s float32)
 	rope       func(v, cos, sin *float32, half int)
 	ropeStep   int // half must be a multiple of it, otherwise the definition is used
-	siluMul    func(dst *float32, n int, gate, up *float32)
+	ropePairs  func(v, cos, sin *float32, half int)
+	siluMul    func(dst *float32, dstride int, gate, up *float32, rows int)
 	softmax    func(x *float32, n int)
 	store      func(out *float32, ostride, pstride int, c *float32, cstride, rows, np, add int)
 }

@@ -17466,6 +17466,43 @@ l:
 	VZEROUPPER
 	RET
 
+// func RopePairs(v *float32, cos *float32, sin *float32, half int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·RopePairs(SB), NOSPLIT, $0-32
+	MOVQ    v+0(FP), SI
+	MOVQ    cos+8(FP), BX
+	MOVQ    sin+16(FP), DX
+	MOVQ    half+24(FP), CX
+	VMOVDQU twice4<>+0(SB), Y5
+
+l:
+	VMOVUPS        (SI), Y0
+	VMOVUPS        (BX), X2
+	VMOVUPS        (DX), X3
+	VPERMPS        Y2, Y5, Y2
+	VPERMPS        Y3, Y5, Y3
+	VPERMILPS      $0xb1, Y0, Y1
+	VMULPS         Y1, Y3, Y1
+	VFMADDSUB231PS Y0, Y2, Y1
+	VMOVUPS        Y1, (SI)
+	ADDQ           $0x20, SI
+	ADDQ           $0x10, BX
+	ADDQ           $0x10, DX
+	SUBQ           $0x04, CX
+	JG             l
+	VZEROUPPER
+	RET
+
+DATA twice4<>+0(SB)/4, $0x00000000
+DATA twice4<>+4(SB)/4, $0x00000000
+DATA twice4<>+8(SB)/4, $0x00000001
+DATA twice4<>+12(SB)/4, $0x00000001
+DATA twice4<>+16(SB)/4, $0x00000002
+DATA twice4<>+20(SB)/4, $0x00000002
+DATA twice4<>+24(SB)/4, $0x00000003
+DATA twice4<>+28(SB)/4, $0x00000003
+GLOBL twice4<>(SB), RODATA|NOPTR, $32
+
 // func SumSquares(x *float32, n int) float32
 // Requires: AVX, FMA3, SSE
 TEXT ·SumSquares(SB), NOSPLIT, $0-20
@@ -17517,13 +17554,14 @@ l:
 	VZEROUPPER
 	RET
 
-// func SiluMul(dst *float32, n int, gate *float32, up *float32)
+// func SiluMul(dst *float32, dstride int, gate *float32, up *float32, rows int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·SiluMul(SB), NOSPLIT, $0-32
+TEXT ·SiluMul(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), DI
-	MOVQ n+8(FP), CX
+	MOVQ dstride+8(FP), R9
 	MOVQ gate+16(FP), SI
 	MOVQ up+24(FP), R8
+	MOVQ rows+32(FP), CX
 
 l:
 	VMOVUPS     (SI), Y0
@@ -17570,11 +17608,11 @@ l:
 	VDIVPS      Y1, Y0, Y0
 	VMULPS      32(R8), Y0, Y0
 	VMOVUPS     Y0, 32(DI)
+	ADDQ        R9, DI
 	ADDQ        $0x40, SI
-	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	SUBQ        $0x10, CX
-	JG          l
+	DECQ        CX
+	JNZ         l
 	VZEROUPPER
 	RET
 

@@ -394,6 +394,11 @@ func Interleave4(dst *byte, dstride int, src *byte, rstride int, ustride int, nu
 //go:noescape
 func Rope(v *float32, cos *float32, sin *float32, half int)
 
+// RopePairs rotates element 2i with element 2i+1; half is a multiple of 8.
+//
+//go:noescape
+func RopePairs(v *float32, cos *float32, sin *float32, half int)
+
 // SumSquares is the sum of squares of n floats, n a multiple of 16, in 16 lanes.
 //
 //go:noescape
@@ -404,10 +409,10 @@ func SumSquares(x *float32, n int) float32
 //go:noescape
 func ScaleMul(dst *float32, x *float32, w *float32, n int, s float32)
 
-// SiluMul sets dst = gate / (1 + e^-gate) * up over n floats, n a multiple of 16.
+// SiluMul sets dst = gate / (1 + e^-gate) * up for rows of 16; rows of dst are dstride bytes apart.
 //
 //go:noescape
-func SiluMul(dst *float32, n int, gate *float32, up *float32)
+func SiluMul(dst *float32, dstride int, gate *float32, up *float32, rows int)
 
 // StorePanels writes sums [panel][row][16] to out + row*ostride + panel*pstride (bytes), or adds them.
 //

@@ -21466,6 +21466,51 @@ l:
 	VZEROUPPER
 	RET
 
+// func RopePairs(v *float32, cos *float32, sin *float32, half int)
+// Requires: AVX, AVX512F
+TEXT ·RopePairs(SB), NOSPLIT, $0-32
+	MOVQ      v+0(FP), SI
+	MOVQ      cos+8(FP), BX
+	MOVQ      sin+16(FP), DX
+	MOVQ      half+24(FP), CX
+	VMOVDQU64 twice8<>+0(SB), Z5
+
+l:
+	VMOVUPS        (SI), Z0
+	VMOVUPS        (BX), Y2
+	VMOVUPS        (DX), Y3
+	VPERMPS        Z2, Z5, Z2
+	VPERMPS        Z3, Z5, Z3
+	VPERMILPS      $0xb1, Z0, Z1
+	VMULPS         Z1, Z3, Z1
+	VFMADDSUB231PS Z0, Z2, Z1
+	VMOVUPS        Z1, (SI)
+	ADDQ           $0x40, SI
+	ADDQ           $0x20, BX
+	ADDQ           $0x20, DX
+	SUBQ           $0x08, CX
+	JG             l
+	VZEROUPPER
+	RET
+
+DATA twice8<>+0(SB)/4, $0x00000000
+DATA twice8<>+4(SB)/4, $0x00000000
+DATA twice8<>+8(SB)/4, $0x00000001
+DATA twice8<>+12(SB)/4, $0x00000001
+DATA twice8<>+16(SB)/4, $0x00000002
+DATA twice8<>+20(SB)/4, $0x00000002
+DATA twice8<>+24(SB)/4, $0x00000003
+DATA twice8<>+28(SB)/4, $0x00000003
+DATA twice8<>+32(SB)/4, $0x00000004
+DATA twice8<>+36(SB)/4, $0x00000004
+DATA twice8<>+40(SB)/4, $0x00000005
+DATA twice8<>+44(SB)/4, $0x00000005
+DATA twice8<>+48(SB)/4, $0x00000006
+DATA twice8<>+52(SB)/4, $0x00000006
+DATA twice8<>+56(SB)/4, $0x00000007
+DATA twice8<>+60(SB)/4, $0x00000007
+GLOBL twice8<>(SB), RODATA|NOPTR, $64
+
 // func SumSquares(x *float32, n int) float32
 // Requires: AVX, AVX512F, SSE
 TEXT ·SumSquares(SB), NOSPLIT, $0-20
@@ -21512,13 +21557,14 @@ l:
 	VZEROUPPER
 	RET
 
-// func SiluMul(dst *float32, n int, gate *float32, up *float32)
+// func SiluMul(dst *float32, dstride int, gate *float32, up *float32, rows int)
 // Requires: AVX, AVX512F
-TEXT ·SiluMul(SB), NOSPLIT, $0-32
+TEXT ·SiluMul(SB), NOSPLIT, $0-40
 	MOVQ         dst+0(FP), DI
-	MOVQ         n+8(FP), CX
+	MOVQ         dstride+8(FP), R9
 	MOVQ         gate+16(FP), SI
 	MOVQ         up+24(FP), R8
+	MOVQ         rows+32(FP), CX
 	VBROADCASTSS explo<>+0(SB), Z31
 	VBROADCASTSS exphi<>+0(SB), Z30
 	VBROADCASTSS log2e<>+0(SB), Z29
@@ -21553,11 +21599,11 @@ l:
 	VDIVPS      Z1, Z0, Z0
 	VMULPS      (R8), Z0, Z0
 	VMOVUPS     Z0, (DI)
+	ADDQ        R9, DI
 	ADDQ        $0x40, SI
-	ADDQ        $0x40, DI
 	ADDQ        $0x40, R8
-	SUBQ        $0x10, CX
-	JG          l
+	DECQ        CX
+	JNZ         l
 	VZEROUPPER
 	RET
 
