@@ -105,6 +105,13 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 	}
 	watch := watchLoad()
 	b, err := MeasureStart(ctx, r.options(s, base))
+	if err != nil { // a dying server drops its connections a moment before its end is seen
+		select {
+		case <-server.Exited():
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
 	if died := server.ExitError(); died != nil && ctx.Err() == nil {
 		return nil, errors.Join(died, err)
 	}
