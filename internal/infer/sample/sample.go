@@ -106,9 +106,20 @@ func (s *Sampler) adjust(logits []float32, p *Params, at Point) []float32 {
 // argmax is the lowest id of the largest logit, -1 when none is above -Inf. NaN never wins.
 func argmax(row []float32) int32 {
 	best, at := float32(math.Inf(-1)), int32(-1)
-	for i, v := range row {
-		if v > best {
-			best, at = v, int32(i)
+	i := 0
+	for ; i+8 <= len(row); i += 8 { // nearly every block of eight has nothing new: one pass of predictable branches
+		b := row[i : i+8 : i+8]
+		if b[0] > best || b[1] > best || b[2] > best || b[3] > best || b[4] > best || b[5] > best || b[6] > best || b[7] > best {
+			for j, v := range b {
+				if v > best {
+					best, at = v, int32(i+j)
+				}
+			}
+		}
+	}
+	for ; i < len(row); i++ {
+		if row[i] > best {
+			best, at = row[i], int32(i)
 		}
 	}
 	return at

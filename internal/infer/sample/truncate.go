@@ -94,23 +94,27 @@ func siftDown(h []candidate) {
 // selectTopP leaves the nucleus of a whole row in s.cand. The mass is summed over the row in order of ids; then only
 // the tokens near the top are sorted, and the reach is doubled until they hold enough mass.
 func (s *Sampler) selectTopP(row []float32, temperature, topP, max float64) {
+	// What is left out of the sum is below e^-40 = 4e-18 of the top token each.
+	cut := float32((max - 40) * temperature)
 	total := 0.0
 	for _, v := range row {
-		if x := float64(v)/temperature - max; x > -48 { // what is left out is below 2^-69 each
-			total += exp(x)
+		if v > cut {
+			total += exp(float64(v)/temperature - max)
 		}
 	}
 	for reach := 3.0; ; reach *= 2 {
-		h, floor, all := s.cand[:0], max-reach, true
+		h, floor := s.cand[:0], max-reach
+		cut := float32(floor*temperature - 1e-3*math.Abs(floor*temperature)) // a cheap first test, looser than the real one
 		for i, v := range row {
+			if v < cut {
+				continue
+			}
 			if x := float64(v) / temperature; x >= floor {
 				h = append(h, candidate{int32(i), x})
-			} else if x-max > -48 {
-				all = false
 			}
 		}
 		s.cand = h
-		if all || mass(h, max) >= topP*total {
+		if reach > 40 || mass(h, max) >= topP*total {
 			break
 		}
 	}
