@@ -75,8 +75,8 @@ func (n noise) bestOfRow(row []float32, temperature, minP float64) int32 {
 	if minP > 0 {
 		floor = max + ln(minP)
 	}
-	if math.IsInf(max, 1) {
-		return top // a logit of +Inf leaves no choice
+	if math.IsInf(max, 0) {
+		return top // beyond all numbers, or a temperature that makes it so: no choice is left
 	}
 	// Start from the likeliest token: a good first score lets nearly all others be skipped by their bound.
 	best, at := max+gumbel(n.draw(top)), top

@@ -13,7 +13,7 @@ func (s *Sampler) truncated(row []float32, p *Params) []candidate {
 		return nil
 	}
 	max := float64(row[top]) / p.Temperature
-	if math.IsInf(max, 1) {
+	if math.IsInf(max, 0) { // beyond all numbers, or a temperature that makes it so: no choice is left
 		return append(s.cand[:0], candidate{top, max})
 	}
 	s.cand = s.cand[:0]
