@@ -14,7 +14,7 @@ func (s *Sampler) truncated(row []float32, p *Params) []candidate {
 	}
 	max := float64(row[top]) / p.Temperature
 	if math.IsInf(max, 0) { // beyond all numbers, or a temperature that makes it so: no choice is left
-		return append(s.cand[:0], candidate{top, max})
+		return append(s.cand[:0], candidate{top, 0})
 	}
 	s.cand = s.cand[:0]
 	topP := p.TopP > 0 && p.TopP < 1
