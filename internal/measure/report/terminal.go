@@ -62,7 +62,7 @@ func writeComparison(b *strings.Builder, f figures, i int, c verdict.Comparison,
 		}
 		b.WriteString(wrap("blocks", strings.Join(ratios, "  ")) + "\n")
 	}
-	if c.TauRatio != nil {
+	if c.TauRatio != nil && c.Verdict != verdict.Invalid {
 		b.WriteString(wrap("because", fmt.Sprintf("%s tokens per round × %s round speed",
 			f.plain("times", "comparisons", i, "tau_ratio"), f.plain("times", "comparisons", i, "round_time_ratio"))) + "\n")
 	}
