@@ -39,10 +39,8 @@ func newCompare(env *Env) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runCompare(env, args, flags) },
 	}
+	resultFlags(cmd, &flags)
 	f := cmd.Flags()
-	f.BoolVar(&flags.json, "json", false, "print one JSON object")
-	f.StringSliceVar(&flags.failOn, "fail-on", nil, "exit with 3 on these: slower, undecided, threshold; several separated by commas")
-	f.Float64Var(&flags.threshold, "threshold", 0, "with --fail-on threshold: the ratio that the lower end of the interval has to reach")
 	f.StringVar(&flags.report, "report", "", "HTML file to write")
 	f.Float64Var(&flags.options.Margin, "margin", verdict.DefaultMargin, "difference that counts as none, as a share of the speed")
 	f.BoolVar(&flags.options.Altering, "altering", false, "the change is meant to alter the output (quantisation, another model): do not call it broken")

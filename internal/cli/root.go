@@ -55,6 +55,7 @@ func newRoot(env *Env) (root *cobra.Command, ran *bool) {
 // commands lists the constructors of all commands, in the order of the help text's groups.
 func commands() []func(*Env) *cobra.Command {
 	return []func(*Env) *cobra.Command{
+		newDemo,
 		newProbe,
 		newBench,
 		newCompare,

@@ -50,7 +50,12 @@ func newFake() *fake {
 	}
 }
 
-func (f *fake) serve(port string) error {
+func (f *fake) serve(port string) error { return http.ListenAndServe("127.0.0.1:"+port, f.handler()) }
+
+// refusedTokens is a max_tokens that the fake refuses.
+const refusedTokens = 4444
+
+func (f *fake) handler() http.Handler {
 	mux := http.NewServeMux()
 	answer := func(path string, v any) {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
@@ -66,7 +71,7 @@ func (f *fake) serve(port string) error {
 	})
 	mux.HandleFunc("/metrics", f.metrics)
 	mux.HandleFunc("/v1/chat/completions", f.chat)
-	return http.ListenAndServe("127.0.0.1:"+port, mux)
+	return mux
 }
 
 func (f *fake) metrics(w http.ResponseWriter, _ *http.Request) {
@@ -83,7 +88,7 @@ func (f *fake) metrics(w http.ResponseWriter, _ *http.Request) {
 
 func (f *fake) chat(w http.ResponseWriter, r *http.Request) {
 	var req openai.ChatRequest
-	if err := json.NewDecoder(r.Body).Decode(&req); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || *req.MaxTokens == refusedTokens {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}

@@ -92,6 +92,9 @@ func TestKnownRatio(t *testing.T) {
 	if l := out.Result.Lossless[0]; l.Verdict != "consistent" || l.Diverged != 0 || l.Prompts != 8 {
 		t.Errorf("lossless: %+v", l)
 	}
+	if err := follows(t, "result.schema.json", out.Result); err != nil {
+		t.Error(err)
+	}
 	checkRunFolder(t, dir, out)
 	resumeFinished(t, p, dir, out)
 }

@@ -105,14 +105,7 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 	}
 	watch := watchLoad()
 	b, err := MeasureStart(ctx, r.options(s, base))
-	if err != nil { // a dying server drops its connections a moment before its end is seen
-		select {
-		case <-server.Exited():
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
-	if died := server.ExitError(); died != nil && ctx.Err() == nil {
+	if died := death(ctx, server, b); died != nil && ctx.Err() == nil {
 		return nil, errors.Join(died, err)
 	}
 	if err = errors.Join(err, failure(b)); err != nil {
@@ -127,6 +120,19 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 		measured.Warnings = append(measured.Warnings, *w)
 	}
 	return measured, nil
+}
+
+// death tells how the server died during the measurement, nil when it lives. After failed requests it waits a moment:
+// a broken connection is seen before the end of the process behind it.
+func death(ctx context.Context, server *launch.Server, b *record.Bench) error {
+	if b == nil || b.Requests.Failed > 0 {
+		select {
+		case <-server.Exited():
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+	return server.ExitError()
 }
 
 func failure(b *record.Bench) error {
