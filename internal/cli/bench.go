@@ -88,14 +88,8 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 	if b == nil {
 		return err
 	}
-	if file != "" {
-		kept := b
-		if old != nil {
-			kept = record.Append(old, b)
-		}
-		if werr := record.WriteBench(file, kept); werr != nil && err == nil {
-			err = werr
-		}
+	if werr := keepBench(env, file, old, b); werr != nil && err == nil {
+		err = werr
 	}
 	shown := *b
 	shown.Starts = nil
@@ -107,6 +101,8 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 		printBench(env.Stdout, b)
 	}
 	switch failed := experiment.Failure(b); {
+	case cmd.Context().Err() != nil:
+		return fmt.Errorf("interrupted after %d finished requests%s", b.Requests.OK+b.Requests.Excluded, keptIn(o.Dir))
 	case err != nil:
 		return err
 	case failed != nil:
@@ -115,6 +111,27 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 		return invalidResult(b.Warnings)
 	}
 	return nil
+}
+
+// keepBench writes the baseline. A start that must not be used is never added to one that can be.
+func keepBench(env *Env, file string, old, b *record.Bench) error {
+	switch {
+	case file == "":
+		return nil
+	case old == nil:
+		return record.WriteBench(file, b)
+	case !b.Valid:
+		fmt.Fprintf(env.Stderr, "bench: this start is invalid and was not added to %s\n", file)
+		return nil
+	}
+	return record.WriteBench(file, record.Append(old, b))
+}
+
+func keptIn(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return "; they are kept in " + dir
 }
 
 func checkBench(o experiment.StartOptions) error {

@@ -26,7 +26,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(sharedtest.Root(t), "testdata", "script"),
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standin},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standin, "waitfor": waitfor},
 	})
 }
 
@@ -73,4 +73,18 @@ func standin(ts *testscript.TestScript, neg bool, args []string) {
 	s := targettest.New(o)
 	ts.Defer(s.Close)
 	ts.Setenv(args[0], s.URL)
+}
+
+// waitfor waits until a file holds something: "waitfor FILE".
+func waitfor(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: waitfor FILE")
+	}
+	for range 200 {
+		if info, err := os.Stat(ts.MkAbs(args[0])); err == nil && info.Size() > 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	ts.Fatalf("waitfor: nothing in %s after ten seconds", args[0])
 }

@@ -108,7 +108,7 @@ func (m *start) certify(ctx context.Context) error {
 		}
 	}
 	rate := min(perStream*float64(streams)*1.2, 10_000)
-	duration := time.Duration(math.Min(math.Max(200/rate, 0.4), 1) * float64(time.Second))
+	duration := time.Duration(math.Min(math.Max(60/rate, 0.3), 0.7) * float64(time.Second))
 	r, err := certify.Run(ctx, certify.Options{EventsPerS: rate, Streams: streams, Duration: duration})
 	if err != nil {
 		return err

@@ -1,12 +1,12 @@
 package record
 
 // OutputTokens is N, the number of generated tokens, reasoning included, as the server's usage tells it. known is false
-// without usage, and when usage claims zero tokens although text came: N is never guessed from text or chunks.
+// without usage, and when usage is negative or claims zero tokens although text came: N is never guessed from text or chunks.
 //
 // OpenAI counts reasoning inside completion_tokens; xAI reports it outside. Which one it was follows from the total.
 func (r *Request) OutputTokens() (n int, known bool) {
 	u := r.Usage
-	if u == nil || (u.CompletionTokens == 0 && r.Text+r.Reasoning != "") {
+	if u == nil || u.CompletionTokens < 0 || (u.CompletionTokens == 0 && r.Text+r.Reasoning != "") {
 		return 0, false
 	}
 	n = u.CompletionTokens

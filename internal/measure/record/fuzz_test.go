@@ -1,0 +1,46 @@
+package record
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// Whatever a server sends, Fill gives a verdict with a reason, and the cut of the reads changes no figure but stamps.
+func FuzzFill(f *testing.F) {
+	for _, s := range []string{
+		content("a") + content("b") + fin + usage + done,
+		role + content("a") + data(`{"error":{"message":"boom"}}`) + done,
+		"data: {\"choices\":[{\"delta\":{}}]" + running(1) + "data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]" + running(9) + fin,
+		data(`{"choices":[{"index":-3,"text":"x","finish_reason":"length","token_ids":[1,2]}],"usage":{"completion_tokens":-5}}`),
+		data(`{"content":"x","tokens":[1],"stop":true}`), "event: error\ndata: x\n\n", "<html>", `{"choices":[]}`, "data: {", "",
+	} {
+		f.Add([]byte(s), uint8(3), true)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, cut uint8, events bool) {
+		s := Stream{Status: 200, End: EndEOF, Body: body, EndAt: 9}
+		if events {
+			s.ContentType = "text/event-stream"
+		}
+		whole, pieces := s, s
+		whole.Reads = []Read{{At: 5, N: len(body)}}
+		for at := 0; at < len(body); at += int(cut)%17 + 1 {
+			pieces.Reads = append(pieces.Reads, Read{At: 5, N: min(int(cut)%17+1, len(body)-at)})
+		}
+		if len(body) == 0 {
+			pieces.Reads = whole.Reads
+		}
+		var a, b Request
+		whole.Fill(&a)
+		pieces.Fill(&b)
+		if a.OK == (a.ErrorClass != "") || a.OK == (a.Error != "") {
+			t.Errorf("ok %v with class %q and error %q", a.OK, a.ErrorClass, a.Error)
+		}
+		same := cmp.Options{cmpopts.IgnoreFields(Event{}, "Read"), cmpopts.IgnoreFields(Request{}, "Error")}
+		if diff := cmp.Diff(a, b, same); diff != "" {
+			t.Errorf("the cut of the reads changed the request (-whole +cut):\n%s", diff)
+		}
+		a.Arrivals()
+	})
+}
