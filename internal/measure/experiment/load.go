@@ -109,9 +109,16 @@ func (m *start) certify(ctx context.Context) error {
 	}
 	rate := min(perStream*float64(streams)*1.2, 10_000)
 	duration := time.Duration(math.Min(math.Max(60/rate, 0.3), 0.7) * float64(time.Second))
-	r, err := certify.Run(ctx, certify.Options{EventsPerS: rate, Streams: streams, Duration: duration})
-	if err != nil {
-		return err
+	var r certify.Result
+	for range 2 { // one disturbance from elsewhere is not the client's failing
+		var err error
+		r, err = certify.Run(ctx, certify.Options{EventsPerS: rate, Streams: streams, Duration: duration})
+		if err != nil {
+			return err
+		}
+		if r.Certified {
+			break
+		}
 	}
 	m.cert = r.Client
 	if !r.Certified {
