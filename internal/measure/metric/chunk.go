@@ -8,7 +8,7 @@ func icl() Metric {
 		Formula: "t_(j+1) - t_j over arrivals j",
 		Source:  "client stamps",
 		About: "Inter-chunk latency: the gap between arrivals, which is what a reader sees. It is not the time per token: with speculation a chunk holds several tokens, so read it beside tokens_per_chunk. " +
-			"An arrival is everything that one read completed, with reads that follow within a millisecond and within half of the mean gap: one step's burst, however the network cuts it. Gaps of all requests are pooled; they are no independent sample, so there is no interval of the median.",
+			"An arrival is everything that one read completed, with reads that follow within 5 ms and within a quarter of the mean gap: one step's burst, however the network cuts it. Gaps of all requests are pooled; they are no independent sample, so there is no interval of the median.",
 		Values: func(r *record.Request) []float64 {
 			if Buffered(r) {
 				return nil

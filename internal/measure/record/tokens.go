@@ -30,7 +30,7 @@ func (r *Request) CachedTokens() (n int, known bool) {
 }
 
 // Arrival is what came at once: all generating events of one read, and of reads that follow so soon that they belong to
-// the same step: within a millisecond, and within half of the stream's mean gap between events where that is less.
+// the same step: within 5 ms, and within a quarter of the stream's mean gap between events where that is less.
 // Servers that verify several draft tokens together send them as one event (vLLM, SGLang) or as several in quick
 // succession, which the network cuts into reads as it likes (llama.cpp). An arrival is the same in all cases, and is
 // what the metrics call a chunk.
@@ -84,7 +84,7 @@ func (r *Request) oneEach() bool {
 
 // burstGap is the longest pause inside a burst, in nanoseconds.
 func (r *Request) burstGap() int64 {
-	const most = 1e6
+	const most = 5e6
 	first, last, events := int64(0), int64(0), int64(0)
 	for _, e := range r.Events {
 		if e.Kind.Generates() {
@@ -98,5 +98,5 @@ func (r *Request) burstGap() int64 {
 	if events < 2 {
 		return most
 	}
-	return min(most, (last-first)/(events-1)/2)
+	return min(most, (last-first)/(events-1)/4)
 }
