@@ -21,6 +21,7 @@ func avx2() {
 	quantAVX2(q41)
 	quantAVX2(q40)
 	interleave(2)
+	interleave(3)
 	interleave(4)
 	opsAVX2()
 }

@@ -21,6 +21,7 @@ func avx512() {
 	}
 	quantAVX512()
 	interleave(2)
+	interleave(3)
 	interleave(4)
 	opsAVX512()
 }

@@ -163,7 +163,7 @@ const quantTiny = 1e-36
 // interleave turns the records of T rows (rstride bytes apart) of 4*quads dwords into [dword][T], unit by unit.
 func interleave(T int) {
 	dst, ds, src, rs, us, n, nq := reg.RDI, reg.R8, reg.RSI, reg.R9, reg.R10, reg.RCX, reg.R11
-	name := map[int]string{2: "Interleave2", 4: "Interleave4"}[T]
+	name := map[int]string{2: "Interleave2", 3: "Interleave3", 4: "Interleave4"}[T]
 	text(name, "orders the records of rows as tiles: [row][dword] to [dword][row].",
 		"func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)",
 		"dst", dst, "dstride", ds, "src", src, "rstride", rs, "ustride", us, "nunit", n, "quads", nq)
@@ -179,15 +179,20 @@ func interleave(T int) {
 	}
 	VPUNPCKLDQ(x[1], x[0], x[4])
 	VPUNPCKHDQ(x[1], x[0], x[5])
-	if T == 4 {
-		VPUNPCKLDQ(x[3], x[2], x[6])
-		VPUNPCKHDQ(x[3], x[2], x[7])
+	if T >= 3 {
+		VPUNPCKLDQ(x[T-1], x[2], x[6])
+		VPUNPCKHDQ(x[T-1], x[2], x[7])
 		VPUNPCKLQDQ(x[6], x[4], x[0])
 		VPUNPCKHQDQ(x[6], x[4], x[1])
 		VPUNPCKLQDQ(x[7], x[5], x[2])
 		VPUNPCKHQDQ(x[7], x[5], x[3])
-		for t := 0; t < 4; t++ {
-			VMOVDQU(x[t], Mem{Base: d, Disp: t * 16})
+		for i := 0; i < 4; i++ {
+			if T == 3 && i == 3 { // the last store must not write beyond the tile: another thread may own what follows
+				VMOVQ(x[3], Mem{Base: d, Disp: 36})
+				VPEXTRD(Imm(2), x[3], Mem{Base: d, Disp: 44})
+				break
+			}
+			VMOVDQU(x[i], Mem{Base: d, Disp: i * T * 4})
 		}
 	} else {
 		VMOVDQU(x[4], Mem{Base: d})

@@ -58,22 +58,14 @@ func (s *Set) records(k Kind, dst unsafe.Pointer, stride int, x []float32, n int
 	}
 }
 
-// interleave turns the records of t rows (rstride bytes apart, units ustride apart) into tiles [dword][t].
+// interleave turns the records of t rows (2 to 4, rstride bytes apart, units ustride apart) into tiles [dword][t].
 func (s *Set) interleave(t int, dst unsafe.Pointer, dstride int, src unsafe.Pointer, rstride, ustride, n, rec int) {
+	f := s.interleave4
 	switch t {
 	case 2:
-		s.interleave2((*byte)(dst), dstride, (*byte)(src), rstride, ustride, n, rec/16)
-		return
-	case 4:
-		s.interleave4((*byte)(dst), dstride, (*byte)(src), rstride, ustride, n, rec/16)
-		return
+		f = s.interleave2
+	case 3:
+		f = s.interleave3
 	}
-	for u := range n {
-		d := unsafe.Slice((*uint32)(unsafe.Add(dst, u*dstride)), rec/4*t)
-		for r := range t {
-			for i, v := range unsafe.Slice((*uint32)(unsafe.Add(src, r*rstride+u*ustride)), rec/4) {
-				d[i*t+r] = v
-			}
-		}
-	}
+	f((*byte)(dst), dstride, (*byte)(src), rstride, ustride, n, rec/16)
 }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"fmt"
 	"math"
 	"math/rand"
 	"slices"
@@ -385,27 +384,5 @@ func TestNoAllocation(t *testing.T) {
 	})
 	if n != 0 {
 		t.Errorf("%g allocations per call", n)
-	}
-}
-
-func BenchmarkMatMul(b *testing.B) {
-	rng := rand.New(rand.NewSource(8))
-	for _, k := range []Kind{F16, Q8_0, Q4_1} {
-		m, _ := weights(b, rng, k, 4096, 576, false)
-		for _, s := range Sets() {
-			for _, rows := range []int{1, 2, 4, 8, 16} {
-				b.Run(fmt.Sprintf("kind=%s/isa=%s/m=%d", k, s.Name, rows), func(b *testing.B) {
-					x := activations(rng, rows, 576, false)
-					acts := make([]byte, s.ActBytes(k, rows, 576))
-					s.PackActs(k, acts, x, 576, rows, 576, 0, 9, make([]byte, s.TmpBytes(k, 9)))
-					out, scratch := make([]float32, rows*4096), make([]float32, ScratchFloats)
-					b.SetBytes(int64(len(m.Data)))
-					for b.Loop() {
-						s.MatMul(m, 0, m.Panels(), acts, rows, out, 4096, Store, scratch)
-					}
-					b.ReportMetric(float64(b.N)*float64(rows)*4096*576/b.Elapsed().Seconds()/1e9, "GMAC/s")
-				})
-			}
-		}
 	}
 }

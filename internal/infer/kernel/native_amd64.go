@@ -36,7 +36,7 @@ func setAVX2() *Set {
 			}
 			return 64
 		},
-		interleave2: avx2.Interleave2, interleave4: avx2.Interleave4,
+		interleave2: avx2.Interleave2, interleave3: avx2.Interleave3, interleave4: avx2.Interleave4,
 		sumSquares: avx2.SumSquares, scaleMul: avx2.ScaleMul, rope: avx2.Rope, ropePairs: avx2.RopePairs, siluMul: avx2.SiluMul,
 		softmax: avx2.Softmax, store: avx2.StorePanels,
 	}
@@ -67,7 +67,7 @@ func setAVX512() *Set {
 			}
 			return 64
 		},
-		interleave2: avx512.Interleave2, interleave4: avx512.Interleave4,
+		interleave2: avx512.Interleave2, interleave3: avx512.Interleave3, interleave4: avx512.Interleave4,
 		sumSquares: avx512.SumSquares, scaleMul: avx512.ScaleMul, rope: avx512.Rope, ropePairs: avx512.RopePairs, siluMul: avx512.SiluMul,
 		softmax: avx512.Softmax, store: avx512.StorePanels,
 	}

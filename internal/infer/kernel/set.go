@@ -21,9 +21,8 @@ type Set struct {
 	record  func(k Kind) int
 	gemm    [kinds][5]gemms // by kind and tile height
 
-	quant       [kinds]func(dst *byte, dstride int, x *float32, nunit int) // integer kinds: records of a single row
-	interleave2 func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)
-	interleave4 func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)
+	quant                                 [kinds]func(dst *byte, dstride int, x *float32, nunit int) // integer kinds: records of a single row
+	interleave2, interleave3, interleave4 func(dst *byte, dstride int, src *byte, rstride, ustride, nunit, quads int)
 
 	sumSquares func(x *float32, n int) float32
 	scaleMul   func(dst, x, w *float32, n int, s float32)

@@ -384,6 +384,11 @@ func QuantQ40(dst *byte, dstride int, x *float32, nunit int)
 //go:noescape
 func Interleave2(dst *byte, dstride int, src *byte, rstride int, ustride int, nunit int, quads int)
 
+// Interleave3 orders the records of rows as tiles: [row][dword] to [dword][row].
+//
+//go:noescape
+func Interleave3(dst *byte, dstride int, src *byte, rstride int, ustride int, nunit int, quads int)
+
 // Interleave4 orders the records of rows as tiles: [row][dword] to [dword][row].
 //
 //go:noescape

@@ -21392,6 +21392,51 @@ quad:
 	VZEROUPPER
 	RET
 
+// func Interleave3(dst *byte, dstride int, src *byte, rstride int, ustride int, nunit int, quads int)
+// Requires: AVX
+TEXT ·Interleave3(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), DI
+	MOVQ dstride+8(FP), R8
+	MOVQ src+16(FP), SI
+	MOVQ rstride+24(FP), R9
+	MOVQ ustride+32(FP), R10
+	MOVQ nunit+40(FP), CX
+	MOVQ quads+48(FP), R11
+	LEAQ (R9)(R9*2), R12
+
+unit:
+	MOVQ DI, AX
+	MOVQ SI, BX
+	MOVQ R11, DX
+
+quad:
+	VMOVDQU     (BX), X0
+	VMOVDQU     (BX)(R9*1), X1
+	VMOVDQU     (BX)(R9*2), X2
+	VPUNPCKLDQ  X1, X0, X4
+	VPUNPCKHDQ  X1, X0, X5
+	VPUNPCKLDQ  X2, X2, X6
+	VPUNPCKHDQ  X2, X2, X7
+	VPUNPCKLQDQ X6, X4, X0
+	VPUNPCKHQDQ X6, X4, X1
+	VPUNPCKLQDQ X7, X5, X2
+	VPUNPCKHQDQ X7, X5, X3
+	VMOVDQU     X0, (AX)
+	VMOVDQU     X1, 12(AX)
+	VMOVDQU     X2, 24(AX)
+	VMOVQ       X3, 36(AX)
+	VPEXTRD     $0x02, X3, 44(AX)
+	ADDQ        $0x10, BX
+	ADDQ        $0x30, AX
+	DECQ        DX
+	JNZ         quad
+	ADDQ        R8, DI
+	ADDQ        R10, SI
+	DECQ        CX
+	JNZ         unit
+	VZEROUPPER
+	RET
+
 // func Interleave4(dst *byte, dstride int, src *byte, rstride int, ustride int, nunit int, quads int)
 // Requires: AVX
 TEXT ·Interleave4(SB), NOSPLIT, $0-56

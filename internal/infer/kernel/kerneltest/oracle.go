@@ -1,0 +1,125 @@
+package kerneltest
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+
+	"treeline/internal/infer/kernel"
+)
+
+// fma is a*b+c rounded once to float32, by arbitrary precision: slow, and beyond doubt. A result of zero has the sign
+// that IEEE 754 gives it, which big.Float follows too.
+func fma(a, b, c float32) float32 {
+	if a == 0 || b == 0 || math.IsInf(float64(a*b), 0) {
+		return a*b + c // an exact product: one rounding
+	}
+	p := new(big.Float).SetPrec(600).SetFloat64(float64(a))
+	p.Mul(p, new(big.Float).SetFloat64(float64(b)))
+	p.Add(p, new(big.Float).SetFloat64(float64(c)))
+	v, _ := p.Float32()
+	return v
+}
+
+// half is the value of a half float.
+func half(b []byte) float32 {
+	h := binary.LittleEndian.Uint16(b)
+	v := math.Ldexp(float64(h&1023), -24)
+	if e := int(h >> 10 & 31); e > 0 {
+		v = math.Ldexp(float64(h&1023|1024), e-25)
+	}
+	if h>>15 != 0 {
+		v = -v
+	}
+	return float32(v)
+}
+
+// block is 32 weights as a kernel multiplies them: integers, a scale and a shift.
+func (w *weights) block(row []byte, b int) (q [32]int, scale, minimum float32) {
+	blk := row[b*w.kind.RowBytes(32):]
+	scale = half(blk)
+	nibbles := func(src []byte, zero int) {
+		for j, v := range src[:16] {
+			q[j], q[j+16] = int(v&15)-zero, int(v>>4)-zero
+		}
+	}
+	switch w.kind {
+	case kernel.Q8_0:
+		for j := range q {
+			q[j] = int(int8(blk[2+j]))
+		}
+	case kernel.Q4_0:
+		nibbles(blk[2:], 8)
+	case kernel.Q4_1:
+		nibbles(blk[4:], 0)
+		minimum = half(blk[2:])
+	}
+	return q, scale, minimum
+}
+
+// value is weight c of a row of a float kind.
+func (w *weights) value(row []byte, c int) float32 {
+	switch w.kind {
+	case kernel.F16:
+		return half(row[2*c:])
+	case kernel.BF16:
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(row[2*c:])) << 16)
+	}
+	return math.Float32frombits(binary.LittleEndian.Uint32(row[4*c:]))
+}
+
+// dequantised is a row as floats, rounded as GGUF's definition says: product first, then the minimum.
+func (w *weights) dequantised(r int) []float32 {
+	out := make([]float32, w.cols)
+	for c := range out {
+		if !w.kind.Integer() {
+			out[c] = w.value(w.row(r), c)
+			continue
+		}
+		q, scale, minimum := w.block(w.row(r), c/32)
+		out[c] = float32(float32(q[c%32])*scale) + minimum
+	}
+	return out
+}
+
+// quantise rounds 32 activations to int8 with one scale.
+func quantise(x []float32) (q [32]int, scale float32) {
+	top := 0.0
+	for _, v := range x[:32] {
+		top = max(top, math.Abs(float64(v)))
+	}
+	scale = float32(top) * float32(1.0/127)
+	if top <= 1e-36 {
+		return q, scale
+	}
+	inverse := float32(127) / float32(top)
+	for j, v := range x[:32] {
+		q[j] = int(math.RoundToEven(float64(v * inverse)))
+	}
+	return q, scale
+}
+
+// dot is the product of row r with activations x, in the order that defines its bits.
+func (w *weights) dot(r int, x []float32) float32 {
+	sum, row := float32(0), w.row(r)
+	if !w.kind.Integer() {
+		for c := range w.cols {
+			sum = fma(w.value(row, c), x[c], sum)
+		}
+		return sum
+	}
+	for b := range w.cols / 32 {
+		wq, scale, minimum := w.block(row, b)
+		xq, xscale := quantise(x[b*32:])
+		product, total := 0, 0
+		for j := range wq {
+			product += wq[j] * xq[j]
+			total += xq[j]
+		}
+		sum = fma(float32(product)*scale, xscale, sum)
+		if w.kind == kernel.Q4_1 {
+			sum = fma(minimum, xscale*float32(total), sum)
+		}
+	}
+	return sum
+}
