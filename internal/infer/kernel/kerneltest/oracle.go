@@ -77,7 +77,10 @@ func (w *weights) dequantised(r int) []float32 {
 			continue
 		}
 		q, scale, minimum := w.block(w.row(r), c/32)
-		out[c] = float32(float32(q[c%32])*scale) + minimum
+		out[c] = float32(q[c%32]) * scale
+		if w.kind == kernel.Q4_1 {
+			out[c] += minimum
+		}
 	}
 	return out
 }
@@ -122,4 +125,48 @@ func (w *weights) dot(r int, x []float32) float32 {
 		}
 	}
 	return sum
+}
+
+// exp is e^x of a clamped x: e^(n ln 2 + r), a polynomial in r, n added to the exponent.
+func exp(x float32) float32 {
+	x = min(max(x, -86.5), 88)
+	n := float32(math.RoundToEven(float64(x * 1.44269504)))
+	r := fma(n, 2.12194440e-4, fma(n, -0.693359375, x))
+	p := float32(1.0 / 120)
+	for _, c := range []float32{1.0 / 24, 1.0 / 6, 0.5, 1, 1} {
+		p = fma(p, r, c)
+	}
+	return math.Float32frombits(math.Float32bits(p) + uint32(int32(n))<<23)
+}
+
+func silu(gate, up float32) float32 { return float32(gate/(1+exp(-gate))) * up }
+
+// fold adds 16 lanes, halves onto each other.
+func fold(lanes []float32) float32 {
+	if len(lanes) == 1 {
+		return lanes[0]
+	}
+	h := len(lanes) / 2
+	sum := make([]float32, h)
+	for i := range sum {
+		sum[i] = lanes[i] + lanes[i+h]
+	}
+	return fold(sum)
+}
+
+func softmax(x []float32) []float32 {
+	top := x[0]
+	for _, v := range x {
+		top = max(top, v)
+	}
+	out, lanes := make([]float32, len(x)), make([]float32, 16)
+	for i, v := range x {
+		out[i] = exp(v - top)
+		lanes[i%16] += out[i]
+	}
+	inverse := 1 / fold(lanes)
+	for i := range out {
+		out[i] *= inverse
+	}
+	return out
 }
