@@ -141,8 +141,12 @@ func TestVerdictsOnOneStart(t *testing.T) {
 		{"cut off", targettest.Options{Break: 3, Step: 2 * time.Millisecond}, nil, false, record.WarnRequestsFailed, "none", 2},
 		{"refused", targettest.Options{Status: http.StatusServiceUnavailable}, nil, false, record.WarnRequestsFailed + "," + record.WarnMethodUnproven, "none", 1},
 		{"slow client", targettest.Options{Step: 2 * time.Millisecond}, func(o *StartOptions) { o.Client = &record.Client{StampLagP99MS: 50} }, false, record.WarnClientBound + "," + record.WarnClientBound, "none", 2},
-		{"strict server", targettest.Options{OwnedBy: "someone", Refuses: []string{"ignore_eos"}, Step: 2 * time.Millisecond}, func(o *StartOptions) { o.IgnoreEOS = true }, true,
-			record.WarnIdleUnknown + "," + record.WarnOptionRefused + "," + record.WarnMethodUnproven, "unknown", 0},
+		{
+			"strict server",
+			targettest.Options{OwnedBy: "someone", Refuses: []string{"ignore_eos"}, Step: 2 * time.Millisecond},
+			func(o *StartOptions) { o.IgnoreEOS = true }, true,
+			record.WarnIdleUnknown + "," + record.WarnOptionRefused + "," + record.WarnMethodUnproven, "unknown", 0,
+		},
 		{"open loop", targettest.Options{Step: 2 * time.Millisecond}, func(o *StartOptions) { o.Rate = 100 }, true, "", "none", 2},
 	}
 	for _, tt := range tests {

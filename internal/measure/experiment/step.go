@@ -145,8 +145,10 @@ func failure(b *record.Bench) error {
 // command is the argument vector of an arm's server. Our own server is this program.
 func (r *runner) command(a plan.Arm, port int) []string {
 	if a.Model != "" {
-		return append([]string{r.Executable, "serve", a.Model, "--host", "127.0.0.1", "--port", strconv.Itoa(port),
-			"--speculative-algorithm", strings.ToUpper(a.Method)}, a.Flags...)
+		return append([]string{
+			r.Executable, "serve", a.Model, "--host", "127.0.0.1", "--port", strconv.Itoa(port),
+			"--speculative-algorithm", strings.ToUpper(a.Method),
+		}, a.Flags...)
 	}
 	return withPort(a.Command, port)
 }

@@ -149,12 +149,18 @@ func TestBody(t *testing.T) {
 		chat Chat
 		want string
 	}{
-		{Chat{Model: "m", Prompt: "p", MaxTokens: 3, Stream: true},
-			`{"max_tokens":3,"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0}`},
-		{Chat{Model: "m", Prompt: "p", Temperature: 0.5, Seed: 7, IgnoreEOS: true, Extra: map[string]any{"cache_prompt": false}},
-			`{"cache_prompt":false,"ignore_eos":true,"messages":[{"content":"p","role":"user"}],"model":"m","seed":7,"stream":false,"temperature":0.5}`},
-		{Chat{Model: "m", Prompt: "p", IgnoreEOS: true, Stream: true, Without: []string{"ignore_eos", "stream_options", "model"}},
-			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"temperature":0}`},
+		{
+			Chat{Model: "m", Prompt: "p", MaxTokens: 3, Stream: true},
+			`{"max_tokens":3,"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0}`,
+		},
+		{
+			Chat{Model: "m", Prompt: "p", Temperature: 0.5, Seed: 7, IgnoreEOS: true, Extra: map[string]any{"cache_prompt": false}},
+			`{"cache_prompt":false,"ignore_eos":true,"messages":[{"content":"p","role":"user"}],"model":"m","seed":7,"stream":false,"temperature":0.5}`,
+		},
+		{
+			Chat{Model: "m", Prompt: "p", IgnoreEOS: true, Stream: true, Without: []string{"ignore_eos", "stream_options", "model"}},
+			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"temperature":0}`,
+		},
 	}
 	for _, tt := range tests {
 		got, err := tt.chat.Body()

@@ -81,52 +81,94 @@ func TestFill(t *testing.T) {
 		in   *Stream
 		want filled
 	}{
-		{"plain", script("@50 "+role, "@100 "+content("a"), "@110 "+content("b"), "@120 "+content("c"), "@120 "+fin+usage+done),
-			filled{true, "", 100, 100, 120, 3, "abc", []int{1, 1, 1}}},
-		{"reasoning", script("@30 "+data(`{"choices":[{"delta":{"reasoning_content":"r"}}]}`), "@900 "+content("a"), "@910 "+fin+done),
-			filled{true, "", 30, 900, 900, -1, "ar", []int{0, 0}}},
-		{"reasoning under two names", script("@30 " + data(`{"choices":[{"delta":{"reasoning_content":"r","reasoning":"r"}}]}`) + fin),
-			filled{true, "", 30, -1, 30, -1, "r", []int{0}}},
-		{"reasoning_details", script("@30 " + data(`{"choices":[{"delta":{"reasoning_details":[{"text":"r"}]}}]}`) + fin),
-			filled{true, "", 30, -1, 30, -1, "r", []int{0}}},
-		{"tool call", script("@30 " + data(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"}]}}]}`) + fin),
-			filled{true, "", 30, 30, 30, -1, "", []int{0}}},
-		{"running usage", script("@100 data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]"+running(5), "@150 data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]"+running(10), "@151 "+fin),
-			filled{true, "", 100, 100, 150, 10, "ab", []int{5, 5}}},
-		{"text held back while usage grows", script(
-			"@90 data: {\"choices\":[{\"delta\":{}}]"+running(1), "@200 data: {\"choices\":[{\"delta\":{}}]"+running(17),
-			"@210 data: {\"choices\":[{\"delta\":{\"content\":\"long text\"}}]"+running(18), "@220 "+fin),
-			filled{true, "", 90, 210, 210, 18, "long text", []int{1, 16, 1}}},
-		{"empty deltas at usage 0, then 17", script(
-			"@10 data: {\"choices\":[{\"delta\":{}}]"+running(0), "@20 data: {\"choices\":[{\"delta\":{}}]"+running(0),
-			"@30 data: {\"choices\":[{\"delta\":{}}]"+running(17), "@40 "+fin),
-			filled{true, "", 30, -1, 30, 17, "", []int{17}}},
-		{"usage only from the second chunk on", script("@10 "+content("a"), "@20 data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]"+running(2), "@40 "+fin),
-			filled{true, "", 10, 10, 20, 2, "ab", []int{1, 1}}},
-		{"usage in the finish chunk", script("@10 "+content("a"), "@20 "+content("b"), "@30 data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]"+running(7)),
-			filled{true, "", 10, 10, 30, 7, "ab", []int{0, 0, 0}}},
-		{"an end token that no event carries", script("@10 "+content("a"), "@20 "+content("b"), "@30 "+fin+usage+done),
-			filled{true, "", 10, 10, 30, 3, "ab", []int{1, 1, 1}}},
-		{"a burst over reads is one arrival", script("@10 "+content("a"), "@20 "+content("b"), "@20.2 "+content("c"), "@30 "+fin+usage),
-			filled{true, "", 10, 10, 20.2, 3, "abc", []int{1, 2}}},
-		{"token ids", script("@10 "+data(`{"choices":[{"delta":{"content":"a"},"token_ids":[1,2,3]}]}`), "@20 "+data(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop","token_ids":[4]}]}`)),
-			filled{true, "", 10, 10, 20, -1, "ab", []int{3, 1}}},
-		{"a burst in one read is one arrival", script("@10 "+content("a"), "@20 "+content("b")+content("c"), "@30 "+fin+usage),
-			filled{true, "", 10, 10, 20, 3, "abc", []int{1, 2}}},
-		{"text in the finish chunk", script("@10 "+content("a"), "@40 "+data(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}`)),
-			filled{true, "", 10, 10, 40, -1, "ab", []int{0, 0}}},
-		{"usage null, then real, choices null", script("@10 " + data(`{"choices":[{"delta":{"content":"a"}}],"usage":null}`) + fin + data(`{"choices":null,"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)),
-			filled{true, "", 10, 10, 10, 1, "a", []int{1}}},
-		{"usage of zero with text is unknown", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`)),
-			filled{true, "", 10, 10, 10, -1, "a", []int{0}}},
-		{"reasoning outside completion_tokens", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":40,"total_tokens":105,"completion_tokens_details":{"reasoning_tokens":60}}}`)),
-			filled{true, "", 10, 10, 10, 100, "a", []int{0}}},
-		{"reasoning inside completion_tokens", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":100,"total_tokens":105,"completion_tokens_details":{"reasoning_tokens":60}}}`)),
-			filled{true, "", 10, 10, 10, 100, "a", []int{0}}},
-		{"prompt progress is not a token", script("@10 "+data(`{"choices":[{"delta":{"role":"assistant","content":null}}],"prompt_progress":{"total":9,"processed":3}}`), "@50 "+content("a"), "@60 "+fin),
-			filled{true, "", 50, 50, 50, -1, "a", []int{0}}},
-		{"wrong types are skipped", script("@10 " + data(`{"object":null,"created":1.5,"id":7,"choices":[{"index":0,"delta":{"content":"a","role":null}}]}`) + fin),
-			filled{true, "", 10, 10, 10, -1, "a", []int{0}}},
+		{
+			"plain", script("@50 "+role, "@100 "+content("a"), "@110 "+content("b"), "@120 "+content("c"), "@120 "+fin+usage+done),
+			filled{true, "", 100, 100, 120, 3, "abc", []int{1, 1, 1}},
+		},
+		{
+			"reasoning", script("@30 "+data(`{"choices":[{"delta":{"reasoning_content":"r"}}]}`), "@900 "+content("a"), "@910 "+fin+done),
+			filled{true, "", 30, 900, 900, -1, "ar", []int{0, 0}},
+		},
+		{
+			"reasoning under two names", script("@30 " + data(`{"choices":[{"delta":{"reasoning_content":"r","reasoning":"r"}}]}`) + fin),
+			filled{true, "", 30, -1, 30, -1, "r", []int{0}},
+		},
+		{
+			"reasoning_details", script("@30 " + data(`{"choices":[{"delta":{"reasoning_details":[{"text":"r"}]}}]}`) + fin),
+			filled{true, "", 30, -1, 30, -1, "r", []int{0}},
+		},
+		{
+			"tool call", script("@30 " + data(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"}]}}]}`) + fin),
+			filled{true, "", 30, 30, 30, -1, "", []int{0}},
+		},
+		{
+			"running usage", script("@100 data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]"+running(5), "@150 data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]"+running(10), "@151 "+fin),
+			filled{true, "", 100, 100, 150, 10, "ab", []int{5, 5}},
+		},
+		{
+			"text held back while usage grows", script(
+				"@90 data: {\"choices\":[{\"delta\":{}}]"+running(1), "@200 data: {\"choices\":[{\"delta\":{}}]"+running(17),
+				"@210 data: {\"choices\":[{\"delta\":{\"content\":\"long text\"}}]"+running(18), "@220 "+fin),
+			filled{true, "", 90, 210, 210, 18, "long text", []int{1, 16, 1}},
+		},
+		{
+			"empty deltas at usage 0, then 17", script(
+				"@10 data: {\"choices\":[{\"delta\":{}}]"+running(0), "@20 data: {\"choices\":[{\"delta\":{}}]"+running(0),
+				"@30 data: {\"choices\":[{\"delta\":{}}]"+running(17), "@40 "+fin),
+			filled{true, "", 30, -1, 30, 17, "", []int{17}},
+		},
+		{
+			"usage only from the second chunk on", script("@10 "+content("a"), "@20 data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]"+running(2), "@40 "+fin),
+			filled{true, "", 10, 10, 20, 2, "ab", []int{1, 1}},
+		},
+		{
+			"usage in the finish chunk", script("@10 "+content("a"), "@20 "+content("b"), "@30 data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]"+running(7)),
+			filled{true, "", 10, 10, 30, 7, "ab", []int{0, 0, 0}},
+		},
+		{
+			"an end token that no event carries", script("@10 "+content("a"), "@20 "+content("b"), "@30 "+fin+usage+done),
+			filled{true, "", 10, 10, 30, 3, "ab", []int{1, 1, 1}},
+		},
+		{
+			"a burst over reads is one arrival", script("@10 "+content("a"), "@20 "+content("b"), "@20.2 "+content("c"), "@30 "+fin+usage),
+			filled{true, "", 10, 10, 20.2, 3, "abc", []int{1, 2}},
+		},
+		{
+			"token ids", script("@10 "+data(`{"choices":[{"delta":{"content":"a"},"token_ids":[1,2,3]}]}`), "@20 "+data(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop","token_ids":[4]}]}`)),
+			filled{true, "", 10, 10, 20, -1, "ab", []int{3, 1}},
+		},
+		{
+			"a burst in one read is one arrival", script("@10 "+content("a"), "@20 "+content("b")+content("c"), "@30 "+fin+usage),
+			filled{true, "", 10, 10, 20, 3, "abc", []int{1, 2}},
+		},
+		{
+			"text in the finish chunk", script("@10 "+content("a"), "@40 "+data(`{"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}`)),
+			filled{true, "", 10, 10, 40, -1, "ab", []int{0, 0}},
+		},
+		{
+			"usage null, then real, choices null", script("@10 " + data(`{"choices":[{"delta":{"content":"a"}}],"usage":null}`) + fin + data(`{"choices":null,"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)),
+			filled{true, "", 10, 10, 10, 1, "a", []int{1}},
+		},
+		{
+			"usage of zero with text is unknown", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}}`)),
+			filled{true, "", 10, 10, 10, -1, "a", []int{0}},
+		},
+		{
+			"reasoning outside completion_tokens", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":40,"total_tokens":105,"completion_tokens_details":{"reasoning_tokens":60}}}`)),
+			filled{true, "", 10, 10, 10, 100, "a", []int{0}},
+		},
+		{
+			"reasoning inside completion_tokens", script("@10 " + content("a") + fin + data(`{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":100,"total_tokens":105,"completion_tokens_details":{"reasoning_tokens":60}}}`)),
+			filled{true, "", 10, 10, 10, 100, "a", []int{0}},
+		},
+		{
+			"prompt progress is not a token", script("@10 "+data(`{"choices":[{"delta":{"role":"assistant","content":null}}],"prompt_progress":{"total":9,"processed":3}}`), "@50 "+content("a"), "@60 "+fin),
+			filled{true, "", 50, 50, 50, -1, "a", []int{0}},
+		},
+		{
+			"wrong types are skipped", script("@10 " + data(`{"object":null,"created":1.5,"id":7,"choices":[{"index":0,"delta":{"content":"a","role":null}}]}`) + fin),
+			filled{true, "", 10, 10, 10, -1, "a", []int{0}},
+		},
 		{"finished without a token", script("@10 " + role + fin + done), filled{true, "", -1, -1, -1, -1, "", nil}},
 		{"no DONE", script("@10 " + content("a") + fin), filled{true, "", 10, 10, 10, -1, "a", []int{0}}},
 		{"DONE and usage but no finish reason", script("@10 " + content("a") + usage + done), filled{true, "", 10, 10, 10, 3, "a", []int{0}}},

@@ -21,8 +21,14 @@ import (
 
 func TestNormalizeURL(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"http://h:1", "http://h:1"}, {"http://h:1/", "http://h:1"}, {"http://h:1/v1", "http://h:1"}, {"http://h:1/v1/", "http://h:1"},
-		{"h:1", "http://h:1"}, {"h:1/v1/chat/completions", "http://h:1"}, {"https://h/api/v1", "https://h/api"}, {" http://h/v1/models ", "http://h"},
+		{"http://h:1", "http://h:1"},
+		{"http://h:1/", "http://h:1"},
+		{"http://h:1/v1", "http://h:1"},
+		{"http://h:1/v1/", "http://h:1"},
+		{"h:1", "http://h:1"},
+		{"h:1/v1/chat/completions", "http://h:1"},
+		{"https://h/api/v1", "https://h/api"},
+		{" http://h/v1/models ", "http://h"},
 	} {
 		if got, err := NormalizeURL(tt.in); got != tt.want || err != nil {
 			t.Errorf("NormalizeURL(%q) = %q, %v; want %q", tt.in, got, err, tt.want)
@@ -104,16 +110,28 @@ func TestRecordedServers(t *testing.T) {
 		counters                         Counters
 		idle                             string // "idle", "busy", "unknown"
 	}{
-		{"llama.cpp plain", "llamacpp-b11549-ar", nil, "", LlamaCpp, "b0-unknown", "none", "SmolLM2-135M-Instruct",
-			Counters{Generated: 2149, Prompt: 83, Drafts: 0, Drafted: 0, Accepted: 0}, "idle"},
-		{"llama.cpp before its first task", "llamacpp-b11549-ngram", nil, "", LlamaCpp, "b0-unknown", "unknown", "SmolLM2-135M-Instruct",
-			Counters{Generated: 2021, Prompt: 82, Drafts: 129, Drafted: 641, Accepted: 71}, "idle"},
+		{
+			"llama.cpp plain", "llamacpp-b11549-ar", nil, "", LlamaCpp, "b0-unknown", "none", "SmolLM2-135M-Instruct",
+			Counters{Generated: 2149, Prompt: 83, Drafts: 0, Drafted: 0, Accepted: 0},
+			"idle",
+		},
+		{
+			"llama.cpp before its first task", "llamacpp-b11549-ngram", nil, "", LlamaCpp, "b0-unknown", "unknown", "SmolLM2-135M-Instruct",
+			Counters{Generated: 2021, Prompt: 82, Drafts: 129, Drafted: 641, Accepted: 71},
+			"idle",
+		},
 		{"llama.cpp with n-grams, at work", "llamacpp-b11549-ngram", busySlots("llamacpp-b11549-ngram"), "", LlamaCpp, "b0-unknown", "ngram", "SmolLM2-135M-Instruct", nil, "busy"},
 		{"llama.cpp with a draft model, at work", "llamacpp-b11549-draft", busySlots("llamacpp-b11549-draft"), "", LlamaCpp, "b0-unknown", "draft", "SmolLM2-135M-Instruct", nil, "busy"},
-		{"vLLM plain", "vllm-0.32.0-ar", nil, "", VLLM, "0.32.0", "none", "SmolLM2-135M-Instruct",
-			Counters{Generated: 1581, Prompt: 1162, Requests: 27}, "idle"},
-		{"vLLM with n-grams", "vllm-0.32.0-ngram", nil, "", VLLM, "0.32.0", "unknown", "SmolLM2-135M-Instruct",
-			Counters{Generated: 1581, Prompt: 1162, Requests: 27, Drafts: 230, Drafted: 1150, Accepted: 132}, "idle"},
+		{
+			"vLLM plain", "vllm-0.32.0-ar", nil, "", VLLM, "0.32.0", "none", "SmolLM2-135M-Instruct",
+			Counters{Generated: 1581, Prompt: 1162, Requests: 27},
+			"idle",
+		},
+		{
+			"vLLM with n-grams", "vllm-0.32.0-ngram", nil, "", VLLM, "0.32.0", "unknown", "SmolLM2-135M-Instruct",
+			Counters{Generated: 1581, Prompt: 1162, Requests: 27, Drafts: 230, Drafted: 1150, Accepted: 132},
+			"idle",
+		},
 		{"SGLang plain", "sglang-0.5.23", nil, "", SGLang, "0.5.23", "none", "SmolLM2-135M-Instruct", nil, "idle"},
 		{"transformers", "transformers-5.19.0", nil, "/models/x", Transformers, "", "unknown", "/models/x", Counters{}, "unknown"},
 	}

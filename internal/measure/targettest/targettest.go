@@ -155,8 +155,10 @@ func (s *Server) whole(w http.ResponseWriter) {
 			break
 		}
 	}
-	reply(w, http.StatusOK, openai.Response{Object: "chat.completion", Model: "stand-in", Usage: s.usage(s.o.Tokens),
-		Choices: []openai.Choice{{Message: &openai.Delta{Role: "assistant", Content: &text}, FinishReason: &stop}}})
+	reply(w, http.StatusOK, openai.Response{
+		Object: "chat.completion", Model: "stand-in", Usage: s.usage(s.o.Tokens),
+		Choices: []openai.Choice{{Message: &openai.Delta{Role: "assistant", Content: &text}, FinishReason: &stop}},
+	})
 }
 
 func (s *Server) stream(w http.ResponseWriter) {
