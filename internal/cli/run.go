@@ -122,7 +122,7 @@ func scheduleText(p plan.Plan) string {
 	if p.Workload.Trials > 1 {
 		passes = fmt.Sprintf(" %d times over", p.Workload.Trials)
 	}
-	return fmt.Sprintf("%d blocks x %d arms = %d fresh server starts; each answers %d warm-up requests, then %d prompts of %d categories%s, one at a time, with up to %d tokens each",
+	return fmt.Sprintf("%d blocks x %d arms = %d fresh server starts; each gets %d warm-up request(s), then %d prompts of %d categories%s, one at a time, up to %d tokens each",
 		len(p.Order), len(p.Arms), p.Starts(), p.Workload.Warmup, len(p.Prompts), len(categories), passes, p.Workload.MaxTokens)
 }
 

@@ -9,7 +9,7 @@ type EventKind string
 const (
 	EventStart    EventKind = "start"     // a server is being started
 	EventReady    EventKind = "ready"     // it answers
-	EventWaiting  EventKind = "waiting"   // the machine is not idle; Text says how busy
+	EventWaiting  EventKind = "waiting"   // the machine is not idle; Text says how busy, and whether we wait
 	EventRequest  EventKind = "request"   // Done of Total requests are finished
 	EventMeasured EventKind = "measured"  // the start is on disk; Bench holds its figures
 	EventSetAside EventKind = "set-aside" // the start was disturbed and is measured again; Text says by what

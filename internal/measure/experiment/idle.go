@@ -16,29 +16,34 @@ import (
 // resolves one per cent of two cores.
 const idleWindow = 500 * time.Millisecond
 
-// waitIdle waits until other programs leave the machine alone, at most as long as the plan says, and goes on then in
-// any case: what counts is the load during the measurement. On systems that do not tell CPU use it returns at once.
-func waitIdle(ctx context.Context, idle plan.Idle, notify func(text string)) error {
-	if idle.Wait <= 0 || idle.MaxForeign >= 1 {
-		return nil
+// waitIdle waits until other programs leave the machine alone, at most as long as the plan says, and reports whether
+// they did. The experiment goes on in any case: what counts is the load during the measurement. On systems that do not
+// tell CPU use, and in plans that allow any load, it returns at once.
+func waitIdle(ctx context.Context, idle plan.Idle, notify func(text string)) (quiet bool, err error) {
+	if idle.MaxForeign >= 1 {
+		return true, nil
 	}
 	for began := time.Now(); ; {
 		before, err := host.ReadCPU(os.Getpid())
 		if err != nil {
-			return nil
+			return true, nil
 		}
 		if err := sleep(ctx, idleWindow); err != nil {
-			return err
+			return false, err
 		}
 		after, err := host.ReadCPU(os.Getpid())
 		if err != nil {
-			return nil
+			return true, nil
 		}
 		load := after.Since(before)
-		if disturbance(load) <= idle.MaxForeign || time.Since(began) >= idle.Wait {
-			return nil
+		if disturbance(load) <= idle.MaxForeign {
+			return true, nil
 		}
-		notify(loadText(load, idle))
+		if time.Since(began) >= idle.Wait {
+			notify("not idle, going on: " + loadText(load, idle))
+			return false, nil
+		}
+		notify("waiting: " + loadText(load, idle))
 	}
 }
 

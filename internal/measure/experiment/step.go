@@ -27,6 +27,7 @@ const (
 type runner struct {
 	RunOptions
 	epoch time.Time
+	busy  bool // the machine did not become idle before the last start
 }
 
 // step is one start of the plan.
@@ -61,7 +62,7 @@ func (r *runner) start(ctx context.Context, s step) (*record.Start, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w := disturbed(measured); w != "" && attempt < repeats {
+		if w := disturbed(measured); w != "" && attempt < repeats && !r.busy {
 			r.Client = nil // it may have been tested at a bad moment too
 			r.notify(EventSetAside, s, func(e *Event) { e.Text = w })
 			continue
@@ -100,7 +101,7 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 		return nil, err
 	}
 	r.notify(EventReady, s, nil)
-	if err := waitIdle(ctx, r.Plan.Idle, func(text string) { r.notify(EventWaiting, s, func(e *Event) { e.Text = text }) }); err != nil {
+	if err := r.quiet(ctx, s); err != nil {
 		return nil, err
 	}
 	watch := watchLoad()
@@ -120,6 +121,18 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 		measured.Warnings = append(measured.Warnings, *w)
 	}
 	return measured, nil
+}
+
+// quiet waits for an idle machine. A machine that was busy to the end of one wait is not waited for again, and starts
+// are not repeated on it: that would take long and change nothing.
+func (r *runner) quiet(ctx context.Context, s step) error {
+	idle := r.Plan.Idle
+	if r.busy {
+		idle.Wait = 0
+	}
+	quiet, err := waitIdle(ctx, idle, func(text string) { r.notify(EventWaiting, s, func(e *Event) { e.Text = text }) })
+	r.busy = !quiet
+	return err
 }
 
 // death tells how the server died during the measurement, nil when it lives. After failed requests it waits a moment:
