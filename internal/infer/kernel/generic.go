@@ -7,7 +7,8 @@ import (
 
 // generic is the definition in plain Go. Tiles are one row high; an integer record is 64 int8, two scales, two spare.
 func generic() *Set {
-	s := &Set{Name: "generic", maxTile: 1, ropeStep: 1,
+	s := &Set{
+		Name: "generic", maxTile: 1, ropeStep: 1,
 		record:     func(k Kind) int { return map[bool]int{true: 80, false: 64}[k.Integer()] },
 		sumSquares: sumSquaresGo, scaleMul: scaleMulGo, rope: ropeGo, ropePairs: ropePairsGo, siluMul: siluMulGo, softmax: softmaxGo, store: storeGo,
 	}

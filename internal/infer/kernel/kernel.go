@@ -92,9 +92,6 @@ func (k Kind) unit() int {
 	return 16
 }
 
-// unitBytes is the packed size of one panel's unit.
-func (k Kind) unitBytes() int { return k.ChunkBytes() * k.unit() / Chunk }
-
 // Integer reports whether the form multiplies int8 activations.
 func (k Kind) Integer() bool { return k == Q8_0 || k == Q4_1 || k == Q4_0 }
 

@@ -48,84 +48,111 @@ func (m *Matrix) Pack(r int, src []byte) {
 	if len(src) != m.Kind.RowBytes(m.Cols) {
 		panic(fmt.Sprintf("kernel: row of %d bytes for %d columns of %s", len(src), m.Cols, m.Kind))
 	}
-	panel, lane := m.Data[r/Panel*m.panelBytes():], r%Panel
+	panel, lane := m.Data[r/Panel*m.panelBytes():][:m.panelBytes()], r%Panel
 	switch m.Kind {
 	case F32:
-		for c := 0; c < m.Cols; c++ {
-			copy(panel[(c*Panel+lane)*4:][:4], src[c*4:])
+		for c := range m.Cols {
+			binary.LittleEndian.PutUint32(panel[(c*Panel+lane)*4:], binary.LittleEndian.Uint32(src[c*4:]))
 		}
 	case F16:
-		for c := 0; c < m.Cols; c++ {
-			copy(panel[(c*Panel+lane)*2:][:2], src[c*2:])
-		}
-	case Q8_0:
-		for b := 0; b < m.Cols/32; b++ {
-			packQ8(panel[b/2*1088:], b%2, lane, src[b*34:])
-		}
-	case Q4_1:
-		for b := 0; b < m.Cols/32; b++ {
-			packNibbles(panel[b/2*640:], b%2, lane, src[b*20+4:])
-			copy(panel[b/2*640+512+b%2*32+lane*2:][:2], src[b*20:])
-			copy(panel[b/2*640+576+b%2*32+lane*2:][:2], src[b*20+2:])
-		}
-	case Q4_0:
-		for b := 0; b < m.Cols/32; b++ {
-			packNibbles(panel[b/2*576:], b%2, lane, src[b*18+2:])
-			copy(panel[b/2*576+512+b%2*32+lane*2:][:2], src[b*18:])
+		for c := range m.Cols {
+			binary.LittleEndian.PutUint16(panel[(c*Panel+lane)*2:], binary.LittleEndian.Uint16(src[c*2:]))
 		}
 	case BF16:
-		for c := 0; c < m.Cols; c++ {
-			copy(panel[c/2*64+lane*4+c%2*2:][:2], src[c*2:])
+		for c := range m.Cols {
+			binary.LittleEndian.PutUint16(panel[c/2*64+lane*4+c%2*2:], binary.LittleEndian.Uint16(src[c*2:]))
 		}
+	default:
+		size, chunkSize := m.Kind.RowBytes(32), m.Kind.ChunkBytes()
+		for b := range m.Cols / 32 {
+			m.Kind.packBlock(panel[b/2*chunkSize:][:chunkSize], b%2, lane, src[b*size:][:size])
+		}
+	}
+}
+
+// packBlock places a block of 32 columns as half b of a chunk: a scale, Q4_1's minimum, then 32 int8 or 16 bytes of
+// nibbles (column j low, j+16 high).
+func (k Kind) packBlock(chunk []byte, b, lane int, blk []byte) {
+	if k == Q8_0 {
+		binary.LittleEndian.PutUint16(chunk[1024+b*32+lane*2:], binary.LittleEndian.Uint16(blk))
+		for j := 0; j < 32; j += 4 {
+			binary.LittleEndian.PutUint32(chunk[(b*8+j/4)*64+lane*4:], binary.LittleEndian.Uint32(blk[2+j:])^0x80808080)
+		}
+		return
+	}
+	binary.LittleEndian.PutUint16(chunk[512+b*32+lane*2:], binary.LittleEndian.Uint16(blk))
+	quants := blk[2:]
+	if k == Q4_1 {
+		binary.LittleEndian.PutUint16(chunk[576+b*32+lane*2:], binary.LittleEndian.Uint16(quants))
+		quants = blk[4:]
+	}
+	for j := 0; j < 16; j += 4 {
+		binary.LittleEndian.PutUint32(chunk[(b*4+j/4)*64+lane*4:], binary.LittleEndian.Uint32(quants[j:]))
 	}
 }
 
 // PackFloats fills row r of an F32 matrix.
 func (m *Matrix) PackFloats(r int, src []float32) {
+	if m.Kind != F32 {
+		panic("kernel: PackFloats: the matrix is of kind " + m.Kind.String() + ", not f32")
+	}
 	panel := m.Data[r/Panel*m.panelBytes()+r%Panel*4:]
 	for c, v := range src[:m.Cols] {
 		binary.LittleEndian.PutUint32(panel[c*Panel*4:], math.Float32bits(v))
 	}
 }
 
-// packQ8 places a block {scale, 32 int8} as half b of a chunk.
-func packQ8(chunk []byte, b, lane int, blk []byte) {
-	for j := 0; j < 32; j++ {
-		chunk[(b*8+j/4)*64+lane*4+j%4] = blk[2+j] ^ 0x80
-	}
-	copy(chunk[1024+b*32+lane*2:][:2], blk[:2])
-}
-
-// packNibbles places the 16 bytes of a block (column j low, j+16 high) in half b of a chunk.
-func packNibbles(chunk []byte, b, lane int, nibbles []byte) {
-	for j := 0; j < 16; j += 4 {
-		copy(chunk[(b*4+j/4)*64+lane*4:][:4], nibbles[j:])
-	}
-}
-
-// Row dequantises row r into dst (Cols long): the embedding of a token when the head is tied.
+// Row dequantises row r into dst (Cols long): the embedding of a token when the head is tied. A product of quant and
+// scale is rounded before Q4_1's minimum is added.
 func (m *Matrix) Row(r int, dst []float32) {
-	panel, lane := m.Data[r/Panel*m.panelBytes():], r%Panel
-	half := func(at int) float32 { return halfToFloat(binary.LittleEndian.Uint16(panel[at:])) }
-	for c := range dst[:m.Cols] {
-		chunk, k := c/Chunk*m.Kind.ChunkBytes(), c%Chunk
-		b, j := k/32, k%32
-		switch m.Kind {
-		case F32:
+	panel, lane := m.Data[r/Panel*m.panelBytes():][:m.panelBytes()], r%Panel
+	dst = dst[:m.Cols]
+	switch m.Kind {
+	case F32:
+		for c := range dst {
 			dst[c] = math.Float32frombits(binary.LittleEndian.Uint32(panel[(c*Panel+lane)*4:]))
-		case F16:
-			dst[c] = half((c*Panel + lane) * 2)
-		case Q8_0:
-			q := int(panel[chunk+k/4*64+lane*4+k%4]) - 128
-			dst[c] = float32(q) * half(chunk+1024+b*32+lane*2)
-		case Q4_1:
-			q := panel[chunk+(b*4+j%16/4)*64+lane*4+j%4] >> (j / 16 * 4) & 15
-			dst[c] = float32(float32(q)*half(chunk+512+b*32+lane*2)) + half(chunk+576+b*32+lane*2)
-		case Q4_0:
-			q := panel[chunk+(b*4+j%16/4)*64+lane*4+j%4] >> (j / 16 * 4) & 15
-			dst[c] = (float32(q) - 8) * half(chunk+512+b*32+lane*2)
-		case BF16:
+		}
+	case F16:
+		for c := range dst {
+			dst[c] = halfToFloat(binary.LittleEndian.Uint16(panel[(c*Panel+lane)*2:]))
+		}
+	case BF16:
+		for c := range dst {
 			dst[c] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(panel[c/2*64+lane*4+c%2*2:])) << 16)
+		}
+	default:
+		size := m.Kind.ChunkBytes()
+		for b := range m.Cols / 32 {
+			m.Kind.unpackBlock(panel[b/2*size:][:size], b%2, lane, dst[b*32:][:32])
+		}
+	}
+}
+
+// unpackBlock is the inverse of packBlock, as floats.
+func (k Kind) unpackBlock(chunk []byte, b, lane int, dst []float32) {
+	if k == Q8_0 {
+		scale := halfToFloat(binary.LittleEndian.Uint16(chunk[1024+b*32+lane*2:]))
+		for j := 0; j < 32; j += 4 {
+			q := binary.LittleEndian.Uint32(chunk[(b*8+j/4)*64+lane*4:]) ^ 0x80808080
+			for i := range 4 {
+				dst[j+i] = float32(int8(q>>(8*i))) * scale
+			}
+		}
+		return
+	}
+	scale := halfToFloat(binary.LittleEndian.Uint16(chunk[512+b*32+lane*2:]))
+	zero, minimum := float32(8), float32(0)
+	if k == Q4_1 {
+		zero, minimum = 0, halfToFloat(binary.LittleEndian.Uint16(chunk[576+b*32+lane*2:]))
+	}
+	for j := 0; j < 16; j += 4 {
+		q := binary.LittleEndian.Uint32(chunk[(b*4+j/4)*64+lane*4:])
+		for i := range 4 {
+			low, high := (float32(q>>(8*i)&15)-zero)*scale, (float32(q>>(8*i+4)&15)-zero)*scale
+			if k == Q4_1 {
+				low, high = float32(low)+minimum, float32(high)+minimum
+			}
+			dst[j+i], dst[j+16+i] = low, high
 		}
 	}
 }

@@ -26,7 +26,8 @@ func native() []*Set {
 func hasF16C() bool { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
 
 func setAVX2() *Set {
-	s := &Set{Name: "avx2", maxTile: 4, ropeStep: 8,
+	s := &Set{
+		Name: "avx2", maxTile: 4, ropeStep: 8,
 		record: func(k Kind) int {
 			switch k {
 			case Q8_0:
@@ -42,25 +43,38 @@ func setAVX2() *Set {
 	}
 	s.quant[Q8_0], s.quant[Q4_1], s.quant[Q4_0] = avx2.QuantQ8, avx2.QuantQ41, avx2.QuantQ40
 	// Eight ymm sums: four panels for one row, two for two, one for three and four.
-	s.gemm[F32] = [5]gemms{1: {avx2.GemmF32P4T1, avx2.GemmF32P2T1, avx2.GemmF32P1T1},
-		2: {avx2.GemmF32P2T2, avx2.GemmF32P2T2, avx2.GemmF32P1T2}, 3: one(avx2.GemmF32P1T3), 4: one(avx2.GemmF32P1T4)}
-	s.gemm[F16] = [5]gemms{1: {avx2.GemmF16P4T1, avx2.GemmF16P2T1, avx2.GemmF16P1T1},
-		2: {avx2.GemmF16P2T2, avx2.GemmF16P2T2, avx2.GemmF16P1T2}, 3: one(avx2.GemmF16P1T3), 4: one(avx2.GemmF16P1T4)}
-	s.gemm[BF16] = [5]gemms{1: {avx2.GemmBF16P4T1, avx2.GemmBF16P2T1, avx2.GemmBF16P1T1},
-		2: {avx2.GemmBF16P2T2, avx2.GemmBF16P2T2, avx2.GemmBF16P1T2}, 3: one(avx2.GemmBF16P1T3), 4: one(avx2.GemmBF16P1T4)}
-	s.gemm[Q8_0] = [5]gemms{1: {avx2.GemmQ8P4T1, avx2.GemmQ8P2T1, avx2.GemmQ8P1T1},
-		2: {avx2.GemmQ8P2T2, avx2.GemmQ8P2T2, avx2.GemmQ8P1T2}, 3: one(avx2.GemmQ8P1T3), 4: one(avx2.GemmQ8P1T4)}
-	s.gemm[Q4_1] = [5]gemms{1: {avx2.GemmQ41P4T1, avx2.GemmQ41P2T1, avx2.GemmQ41P1T1},
-		2: {avx2.GemmQ41P2T2, avx2.GemmQ41P2T2, avx2.GemmQ41P1T2}, 3: one(avx2.GemmQ41P1T3), 4: one(avx2.GemmQ41P1T4)}
-	s.gemm[Q4_0] = [5]gemms{1: {avx2.GemmQ40P4T1, avx2.GemmQ40P2T1, avx2.GemmQ40P1T1},
-		2: {avx2.GemmQ40P2T2, avx2.GemmQ40P2T2, avx2.GemmQ40P1T2}, 3: one(avx2.GemmQ40P1T3), 4: one(avx2.GemmQ40P1T4)}
+	s.gemm[F32] = [5]gemms{
+		1: {avx2.GemmF32P4T1, avx2.GemmF32P2T1, avx2.GemmF32P1T1},
+		2: {avx2.GemmF32P2T2, avx2.GemmF32P2T2, avx2.GemmF32P1T2}, 3: one(avx2.GemmF32P1T3), 4: one(avx2.GemmF32P1T4),
+	}
+	s.gemm[F16] = [5]gemms{
+		1: {avx2.GemmF16P4T1, avx2.GemmF16P2T1, avx2.GemmF16P1T1},
+		2: {avx2.GemmF16P2T2, avx2.GemmF16P2T2, avx2.GemmF16P1T2}, 3: one(avx2.GemmF16P1T3), 4: one(avx2.GemmF16P1T4),
+	}
+	s.gemm[BF16] = [5]gemms{
+		1: {avx2.GemmBF16P4T1, avx2.GemmBF16P2T1, avx2.GemmBF16P1T1},
+		2: {avx2.GemmBF16P2T2, avx2.GemmBF16P2T2, avx2.GemmBF16P1T2}, 3: one(avx2.GemmBF16P1T3), 4: one(avx2.GemmBF16P1T4),
+	}
+	s.gemm[Q8_0] = [5]gemms{
+		1: {avx2.GemmQ8P4T1, avx2.GemmQ8P2T1, avx2.GemmQ8P1T1},
+		2: {avx2.GemmQ8P2T2, avx2.GemmQ8P2T2, avx2.GemmQ8P1T2}, 3: one(avx2.GemmQ8P1T3), 4: one(avx2.GemmQ8P1T4),
+	}
+	s.gemm[Q4_1] = [5]gemms{
+		1: {avx2.GemmQ41P4T1, avx2.GemmQ41P2T1, avx2.GemmQ41P1T1},
+		2: {avx2.GemmQ41P2T2, avx2.GemmQ41P2T2, avx2.GemmQ41P1T2}, 3: one(avx2.GemmQ41P1T3), 4: one(avx2.GemmQ41P1T4),
+	}
+	s.gemm[Q4_0] = [5]gemms{
+		1: {avx2.GemmQ40P4T1, avx2.GemmQ40P2T1, avx2.GemmQ40P1T1},
+		2: {avx2.GemmQ40P2T2, avx2.GemmQ40P2T2, avx2.GemmQ40P1T2}, 3: one(avx2.GemmQ40P1T3), 4: one(avx2.GemmQ40P1T4),
+	}
 	return s
 }
 
 func one(f gemm) gemms { return gemms{f, f, f} }
 
 func setAVX512() *Set {
-	s := &Set{Name: "avx512", maxTile: 4, ropeStep: 16,
+	s := &Set{
+		Name: "avx512", maxTile: 4, ropeStep: 16,
 		record: func(k Kind) int {
 			if k.Integer() {
 				return 80
@@ -72,18 +86,30 @@ func setAVX512() *Set {
 		softmax: avx512.Softmax, store: avx512.StorePanels,
 	}
 	s.quant[Q8_0], s.quant[Q4_1], s.quant[Q4_0] = avx512.QuantQ8, avx512.QuantQ41, avx512.QuantQ40
-	s.gemm[F32] = [5]gemms{1: {avx512.GemmF32P4T1, avx512.GemmF32P2T1, avx512.GemmF32P1T1}, 2: {avx512.GemmF32P4T2, avx512.GemmF32P2T2, avx512.GemmF32P1T2},
-		3: {avx512.GemmF32P4T3, avx512.GemmF32P2T3, avx512.GemmF32P1T3}, 4: {avx512.GemmF32P4T4, avx512.GemmF32P2T4, avx512.GemmF32P1T4}}
-	s.gemm[F16] = [5]gemms{1: {avx512.GemmF16P4T1, avx512.GemmF16P2T1, avx512.GemmF16P1T1}, 2: {avx512.GemmF16P4T2, avx512.GemmF16P2T2, avx512.GemmF16P1T2},
-		3: {avx512.GemmF16P4T3, avx512.GemmF16P2T3, avx512.GemmF16P1T3}, 4: {avx512.GemmF16P4T4, avx512.GemmF16P2T4, avx512.GemmF16P1T4}}
-	s.gemm[BF16] = [5]gemms{1: {avx512.GemmBF16P4T1, avx512.GemmBF16P2T1, avx512.GemmBF16P1T1}, 2: {avx512.GemmBF16P4T2, avx512.GemmBF16P2T2, avx512.GemmBF16P1T2},
-		3: {avx512.GemmBF16P4T3, avx512.GemmBF16P2T3, avx512.GemmBF16P1T3}, 4: {avx512.GemmBF16P4T4, avx512.GemmBF16P2T4, avx512.GemmBF16P1T4}}
-	s.gemm[Q8_0] = [5]gemms{1: {avx512.GemmQ8P4T1, avx512.GemmQ8P2T1, avx512.GemmQ8P1T1}, 2: {avx512.GemmQ8P4T2, avx512.GemmQ8P2T2, avx512.GemmQ8P1T2},
-		3: {avx512.GemmQ8P4T3, avx512.GemmQ8P2T3, avx512.GemmQ8P1T3}, 4: {avx512.GemmQ8P4T4, avx512.GemmQ8P2T4, avx512.GemmQ8P1T4}}
-	s.gemm[Q4_1] = [5]gemms{1: {avx512.GemmQ41P4T1, avx512.GemmQ41P2T1, avx512.GemmQ41P1T1}, 2: {avx512.GemmQ41P4T2, avx512.GemmQ41P2T2, avx512.GemmQ41P1T2},
-		3: {avx512.GemmQ41P4T3, avx512.GemmQ41P2T3, avx512.GemmQ41P1T3}, 4: {avx512.GemmQ41P4T4, avx512.GemmQ41P2T4, avx512.GemmQ41P1T4}}
-	s.gemm[Q4_0] = [5]gemms{1: {avx512.GemmQ40P4T1, avx512.GemmQ40P2T1, avx512.GemmQ40P1T1}, 2: {avx512.GemmQ40P4T2, avx512.GemmQ40P2T2, avx512.GemmQ40P1T2},
-		3: {avx512.GemmQ40P4T3, avx512.GemmQ40P2T3, avx512.GemmQ40P1T3}, 4: {avx512.GemmQ40P4T4, avx512.GemmQ40P2T4, avx512.GemmQ40P1T4}}
+	s.gemm[F32] = [5]gemms{
+		1: {avx512.GemmF32P4T1, avx512.GemmF32P2T1, avx512.GemmF32P1T1}, 2: {avx512.GemmF32P4T2, avx512.GemmF32P2T2, avx512.GemmF32P1T2},
+		3: {avx512.GemmF32P4T3, avx512.GemmF32P2T3, avx512.GemmF32P1T3}, 4: {avx512.GemmF32P4T4, avx512.GemmF32P2T4, avx512.GemmF32P1T4},
+	}
+	s.gemm[F16] = [5]gemms{
+		1: {avx512.GemmF16P4T1, avx512.GemmF16P2T1, avx512.GemmF16P1T1}, 2: {avx512.GemmF16P4T2, avx512.GemmF16P2T2, avx512.GemmF16P1T2},
+		3: {avx512.GemmF16P4T3, avx512.GemmF16P2T3, avx512.GemmF16P1T3}, 4: {avx512.GemmF16P4T4, avx512.GemmF16P2T4, avx512.GemmF16P1T4},
+	}
+	s.gemm[BF16] = [5]gemms{
+		1: {avx512.GemmBF16P4T1, avx512.GemmBF16P2T1, avx512.GemmBF16P1T1}, 2: {avx512.GemmBF16P4T2, avx512.GemmBF16P2T2, avx512.GemmBF16P1T2},
+		3: {avx512.GemmBF16P4T3, avx512.GemmBF16P2T3, avx512.GemmBF16P1T3}, 4: {avx512.GemmBF16P4T4, avx512.GemmBF16P2T4, avx512.GemmBF16P1T4},
+	}
+	s.gemm[Q8_0] = [5]gemms{
+		1: {avx512.GemmQ8P4T1, avx512.GemmQ8P2T1, avx512.GemmQ8P1T1}, 2: {avx512.GemmQ8P4T2, avx512.GemmQ8P2T2, avx512.GemmQ8P1T2},
+		3: {avx512.GemmQ8P4T3, avx512.GemmQ8P2T3, avx512.GemmQ8P1T3}, 4: {avx512.GemmQ8P4T4, avx512.GemmQ8P2T4, avx512.GemmQ8P1T4},
+	}
+	s.gemm[Q4_1] = [5]gemms{
+		1: {avx512.GemmQ41P4T1, avx512.GemmQ41P2T1, avx512.GemmQ41P1T1}, 2: {avx512.GemmQ41P4T2, avx512.GemmQ41P2T2, avx512.GemmQ41P1T2},
+		3: {avx512.GemmQ41P4T3, avx512.GemmQ41P2T3, avx512.GemmQ41P1T3}, 4: {avx512.GemmQ41P4T4, avx512.GemmQ41P2T4, avx512.GemmQ41P1T4},
+	}
+	s.gemm[Q4_0] = [5]gemms{
+		1: {avx512.GemmQ40P4T1, avx512.GemmQ40P2T1, avx512.GemmQ40P1T1}, 2: {avx512.GemmQ40P4T2, avx512.GemmQ40P2T2, avx512.GemmQ40P1T2},
+		3: {avx512.GemmQ40P4T3, avx512.GemmQ40P2T3, avx512.GemmQ40P1T3}, 4: {avx512.GemmQ40P4T4, avx512.GemmQ40P2T4, avx512.GemmQ40P1T4},
+	}
 	return s
 }
 
