@@ -162,18 +162,18 @@ func TestThroughputCountsTheSteadyWindow(t *testing.T) {
 }
 
 func TestAcceptanceLength(t *testing.T) {
-	timed := func(n, accepted, passes int) record.Request {
+	timed := func(n, accepted int) record.Request {
 		r := stream(n, []float64{1, 2}, []int{1, n - 1})
-		r.Timings = &openai.Timings{PredictedN: n, DraftNAccepted: accepted, VerifyN: passes}
+		r.Timings = &openai.Timings{PredictedN: n, DraftNAccepted: accepted}
 		return r
 	}
 	for _, tt := range []struct {
 		r    record.Request
 		want float64
 	}{
-		{timed(128, 0, 0), 1},
-		{timed(128, 4, 0), 1 + 4./123},
-		{timed(101, 50, 50), 2},
+		{timed(128, 0), 1},
+		{timed(128, 4), 1 + 4./123},
+		{timed(101, 50), 2},
 		{stream(10, []float64{100, 130, 160, 190}, []int{1, 4, 3, 2}), 3},
 	} {
 		got := Level([]record.Request{tt.r}, 1)["acceptance_length"].Mean

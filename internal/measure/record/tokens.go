@@ -44,7 +44,7 @@ type Arrival struct {
 func (r *Request) Arrivals() []Arrival {
 	var out []Arrival
 	last, read, gap := int64(0), 0, r.burstGap()
-	known, one := true, r.oneEach()
+	known, one, all := true, r.oneEach(), r.allTold()
 	for _, e := range r.Events {
 		if !e.Kind.Generates() {
 			continue
@@ -60,7 +60,7 @@ func (r *Request) Arrivals() []Arrival {
 		if one {
 			tokens = 1
 		}
-		known = known && tokens > 0
+		known = known && (tokens > 0 || all)
 		a.Tokens += tokens
 		if !known {
 			a.Tokens = 0
@@ -80,6 +80,18 @@ func (r *Request) oneEach() bool {
 		}
 	}
 	return ok && n == events
+}
+
+// allTold reports whether the sizes of all events are known, those of zero as well, because they add up to N.
+func (r *Request) allTold() bool {
+	n, ok := r.OutputTokens()
+	sum := 0
+	for _, e := range r.Events {
+		if e.Kind.Generates() {
+			sum += e.Tokens
+		}
+	}
+	return ok && sum == n
 }
 
 // burstGap is the longest pause inside a burst, in nanoseconds.
