@@ -14,6 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"treeline/internal/sharedtest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -315,6 +317,25 @@ func TestInit(t *testing.T) {
 	for _, tt := range tests {
 		if _, err := Init(tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want an error with %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// The plans in examples are teaching text: they must read, and say what they claim to.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(sharedtest.Root(t), "examples", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	starts := map[string]int{"prompt-lookup.yaml": 12, "sglang-three-arms.yaml": 18}
+	for _, file := range files {
+		p, err := Load(file)
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if want := starts[filepath.Base(file)]; p.Starts() != want {
+			t.Errorf("%s: %d starts, want %d", file, p.Starts(), want)
 		}
 	}
 }
