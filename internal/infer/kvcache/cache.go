@@ -95,6 +95,9 @@ func (c *Cache) Seqs() int { return len(c.seqs) }
 // MaxLen is the longest sequence.
 func (c *Cache) MaxLen() int { return c.maxLen }
 
+// PageBytes is the memory of one page.
+func (c *Cache) PageBytes() int64 { return c.shape.PageBytes() }
+
 // FreePages is the number of pages that no sequence holds.
 func (c *Cache) FreePages() int { return len(c.free) }
 

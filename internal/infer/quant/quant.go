@@ -30,7 +30,7 @@ func RowBytes(t gguf.Type, n int) (int, error) {
 	case gguf.Q8_0:
 		size = 2 + 32
 	default:
-		return 0, fmt.Errorf("quant: tensor type %d is not supported (F32, F16, Q4_0, Q4_1 and Q8_0 are)", t)
+		return 0, fmt.Errorf("quant: tensor type %v is not supported (F32, F16, Q4_0, Q4_1 and Q8_0 are)", t)
 	}
 	if n < 0 || n%block != 0 {
 		return 0, fmt.Errorf("quant: %d values are no whole number of blocks of %d", n, block)
@@ -45,7 +45,7 @@ func Dequantize(dst []float32, t gguf.Type, src []byte) error {
 		return err
 	}
 	if len(src) != want {
-		return fmt.Errorf("quant: %d values of type %d take %d bytes, got %d", len(dst), t, want, len(src))
+		return fmt.Errorf("quant: %d values of type %v take %d bytes, got %d", len(dst), t, want, len(src))
 	}
 	switch t {
 	case gguf.F32:

@@ -1,9 +1,10 @@
 // Package team runs one function on n persistent workers at once (single program, multiple data) with a barrier
 // between the phases. The caller is worker 0.
 //
-// A forward pass of a small model has over a hundred phases of a few microseconds each, so the barrier spins; channels
-// or futexes would cost more than the work. Between calls the workers spin for a moment and then sleep. Nothing
-// allocates.
+// A forward pass of a small model has over a hundred phases of a few microseconds each, so waiting spins first;
+// channels or futexes would cost more than the work. A partner that does not come soon has lost its core to another
+// process or has none, and then the waiting worker goes to sleep as a goroutine, so that the partner can run in its
+// place. Nothing allocates.
 package team
 
 import (
@@ -11,13 +12,11 @@ import (
 	"time"
 )
 
-// How long a waiting worker spins before it lets others run. Spinning is right only while every worker has a core of
-// its own; beyond these bounds the partner has no core, and yielding is what lets it run.
 const (
-	barrierSpins = 4000                   // pauses of about 20 ns: 80 us
-	yields       = 200                    // scheduler yields after that
-	nap          = 50 * time.Microsecond  // then sleeps between looks
-	idleSpin     = 100 * time.Microsecond // between calls, before a worker goes to sleep
+	barrierSpin = 40 * time.Microsecond  // at a barrier; balanced workers differ by less
+	idleSpin    = 100 * time.Microsecond // between calls: a decoding loop is back within that time
+	yields      = 10                     // scheduler yields between spinning and sleeping
+	minSpin     = 4                      // pauses, when spinning has been in vain
 )
 
 // MaxSize is the largest team.
@@ -27,24 +26,27 @@ const MaxSize = 64
 type Team struct {
 	size  int
 	pause func()
-	spins int
+	spin  int // pauses of barrierSpin
+	idle  int // pauses of idleSpin
 	work  func(tid int)
 	stop  bool
 
-	_       [64]byte
-	phase   atomic.Int64 // number of the current call
-	_       [56]byte
-	arrived atomic.Int64 // workers at the barrier, over all barriers
-	_       [56]byte
-	round   atomic.Int64 // barriers passed
-	_       [56]byte
-	workers []worker
+	_        [64]byte
+	phase    atomic.Int64 // number of the current call
+	_        [56]byte
+	arrived  atomic.Int64 // workers at the barrier, over all barriers
+	_        [56]byte
+	round    atomic.Int64 // barriers passed
+	sleepers atomic.Int64
+	_        [48]byte
+	workers  []worker
 }
 
 type worker struct {
 	asleep atomic.Bool
 	wake   chan struct{}
-	_      [48]byte
+	spin   int // pauses to spend at the next barrier
+	_      [40]byte
 }
 
 // New starts a team of size workers, 1..MaxSize; the caller of Run is one of them. pause is executed while spinning
@@ -52,14 +54,31 @@ type worker struct {
 func New(size int, spin bool, pause func()) *Team {
 	size = min(max(size, 1), MaxSize)
 	t := &Team{size: size, pause: pause, workers: make([]worker, size)}
-	if spin {
-		t.spins = barrierSpins
+	if spin && size > 1 {
+		t.spin, t.idle = t.pauses(barrierSpin), t.pauses(idleSpin)
 	}
-	for tid := 1; tid < size; tid++ {
+	for tid := range t.workers {
 		t.workers[tid].wake = make(chan struct{}, 1)
-		go t.loop(tid)
+		t.workers[tid].spin = t.spin
+		if tid > 0 {
+			go t.loop(tid)
+		}
 	}
 	return t
+}
+
+// pauses is how many pauses take d: between 20 and 70 ns each, depending on the processor.
+func (t *Team) pauses(d time.Duration) int {
+	const n = 200
+	best := time.Hour
+	for range 3 {
+		begin := time.Now()
+		for range n {
+			t.pause()
+		}
+		best = min(best, time.Since(begin))
+	}
+	return max(minSpin, int(d*n/max(best, 1)))
 }
 
 // Size is the number of workers.
@@ -72,59 +91,30 @@ func (t *Team) Run(work func(tid int)) {
 		return
 	}
 	t.work = work
-	t.start()
+	t.phase.Add(1)
+	t.wakeAll()
 	work(0)
-	t.Barrier()
+	t.Barrier(0)
 }
 
 // Close ends the workers. The team must be idle and is not used afterwards.
 func (t *Team) Close() {
 	if t.size > 1 && !t.stop {
 		t.stop = true
-		t.start()
-		t.Barrier()
-	}
-}
-
-// start begins a call and wakes the sleepers.
-func (t *Team) start() {
-	t.phase.Add(1)
-	for tid := 1; tid < t.size; tid++ {
-		if w := &t.workers[tid]; w.asleep.CompareAndSwap(true, false) {
-			w.wake <- struct{}{}
-		}
+		t.phase.Add(1)
+		t.wakeAll()
+		t.Barrier(0)
 	}
 }
 
 func (t *Team) loop(tid int) {
 	for call := int64(1); ; call++ {
-		t.await(tid, call)
+		t.wait(tid, &t.phase, call, t.idle)
 		if t.stop {
-			t.Barrier()
+			t.Barrier(tid)
 			return
 		}
 		t.work(tid)
-		t.Barrier()
+		t.Barrier(tid)
 	}
-}
-
-// await returns when call number call has begun: spinning first, then asleep.
-func (t *Team) await(tid int, call int64) {
-	if t.spins > 0 {
-		for begin := time.Now(); time.Since(begin) < idleSpin; {
-			for range 50 {
-				if t.phase.Load() >= call {
-					return
-				}
-				t.pause()
-			}
-		}
-	}
-	w := &t.workers[tid]
-	w.asleep.Store(true)
-	// A call that began in between either sees asleep and sends, or is seen here; whoever clears the flag decides.
-	if t.phase.Load() >= call && w.asleep.CompareAndSwap(true, false) {
-		return
-	}
-	<-w.wake
 }

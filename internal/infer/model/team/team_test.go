@@ -26,15 +26,15 @@ func TestRun(t *testing.T) {
 							total += v
 						}
 						next[tid] = total + int64(tid)
-						tm.Barrier()
+						tm.Barrier(tid)
 						sum[tid] = next[tid] % 1009
-						tm.Barrier()
+						tm.Barrier(tid)
 						for i, v := range next {
 							if v != next[0]+int64(i) {
 								wrong.Add(1)
 							}
 						}
-						tm.Barrier()
+						tm.Barrier(tid)
 					}
 				})
 			}
@@ -70,9 +70,9 @@ func TestSleepAndWake(t *testing.T) {
 func BenchmarkBarrier(b *testing.B) {
 	tm := New(min(2, runtime.GOMAXPROCS(0)), true, func() {})
 	defer tm.Close()
-	tm.Run(func(int) {
+	tm.Run(func(tid int) {
 		for range b.N {
-			tm.Barrier()
+			tm.Barrier(tid)
 		}
 	})
 }
