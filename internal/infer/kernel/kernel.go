@@ -12,6 +12,33 @@
 // panel's chunks follow each other; inside a chunk a 64-byte line holds 16 rows, so a vector lane is an output row and
 // no kernel ever sums across lanes. See Kind for the lines of each form.
 //
+// # Products
+//
+// A float kind (F32, F16, BF16) multiplies fp32 activations: sum = fma(weight, x, sum), column by column. An integer kind
+// rounds activations to int8 with one scale per block of 32 columns, in the block's own magnitude, and adds block by
+// block
+//
+//	sum = fma(float(sum of w*a) * wscale, ascale, sum)
+//	sum = fma(wmin, ascale * float(sum of a), sum)     Q4_1 only
+//
+// with the integer sums exact. Weights of Q8_0 are stored plus 128 and those of Q4_0 plus 8 because the instructions
+// want an unsigned side; the sums start at minus that times the sum of the activations, which costs nothing.
+//
+// A caller packs activations once (PackActs: every thread the chunks of columns that it owns) and multiplies them by
+// any number of matrices of the same kind (MatMul, MatMulGated: every thread a range of panels). Both want contiguous
+// ranges, not interleaved ones.
+//
+// # Attention
+//
+// Keys and values lie in pages of 64 positions, per layer and key head: keys as four panels of 16 positions,
+// [4][HeadDim][16], so element d of position p is k[(p/16*HeadDim+d)*16+p%16]; values as [HeadDim/16][64][16], so it is
+// v[(d/16*64+p)*16+d%16]. A lane is then a position (scores) or an element (weighted sums), and both are products of float
+// panels. Up to QueryRows queries that share a key head (the heads of its group, or nodes of a batch) are packed together
+// and take: PackQuery and Scores page by page into one row of scores per query, indexed by absolute position; Softmax on
+// each row; PackQuery of the rows; Weighted page by page, which goes on from what its output holds. Positions are always
+// added in order, so it does not matter how many pages one call takes, and the end of a path that lies elsewhere (the
+// side branches of a draft tree) may be gathered into a small page of its own and added last.
+//
 // The package does not know models, threads or memory management; a caller divides panels and chunks among threads.
 package kernel
 

@@ -14,6 +14,10 @@ const (
 // blockRows is how many rows share one pass over the weights: their sums stay in the first-level cache.
 const blockRows = 64
 
+// callWork is the most multiply-adds of one call of assembly. A goroutine cannot be preempted inside it, and a stop of
+// the world waits for the last one: 2^21 take 10 to 50 us.
+const callWork = 1 << 21
+
 // ScratchFloats is the scratch memory of MatMul and MatMulGated, for any number of rows.
 const ScratchFloats = 4 * (blockRows + 4) * Panel
 
@@ -98,7 +102,7 @@ func (w *work) group(first, step, np int, done func(c *float32, cstride, row, ro
 	tiles, tileBytes := ceil(w.rows, t), t*w.set.record(k)
 	units := w.m.Chunks() * (Chunk / k.unit())
 	pb := w.m.panelBytes()
-	data := &w.m.Data[first*pb]
+	data, unitBytes := w.m.Data[first*pb:], k.ChunkBytes()*k.unit()/Chunk
 	for at := 0; at < tiles; at += blockRows / t {
 		n := min(blockRows/t, tiles-at)
 		c := w.scratch[:np*n*t*Panel]
@@ -111,7 +115,11 @@ func (w *work) group(first, step, np int, done func(c *float32, cstride, row, ro
 		case 1:
 			call = f.p1
 		}
-		call(data, step*pb, units, &w.acts[at*tileBytes], tiles*tileBytes, n, &c[0], np)
+		// Sums go on from call to call, so a cut between units costs nothing and does not show in the bits.
+		most := max(1, callWork/(np*n*t*Panel*k.unit()))
+		for u := 0; u < units; u += most {
+			call(&data[u*unitBytes], step*pb, min(most, units-u), &w.acts[(u*tiles+at)*tileBytes], tiles*tileBytes, n, &c[0], np)
+		}
 		done(&c[0], n*t*Panel*4, at*t, min(n*t, w.rows-at*t))
 	}
 }
