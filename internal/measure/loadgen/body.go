@@ -15,7 +15,8 @@ type Chat struct {
 	Seed        int64 // sent when Temperature is above 0
 	IgnoreEOS   bool
 	Stream      bool
-	// Extra are members that only some servers know, such as llama.cpp's cache_prompt.
+	// Extra are members that only some servers know, such as llama.cpp's cache_prompt. A stream_options among them
+	// replaces the usual one.
 	Extra map[string]any
 	// Without names members to leave out because this server refuses them.
 	Without []string
@@ -34,8 +35,11 @@ func (c Chat) Body() ([]byte, error) {
 	if c.IgnoreEOS {
 		m["ignore_eos"] = true
 	}
-	if c.Stream {
+	if _, own := m["stream_options"]; !own && c.Stream {
 		m["stream_options"] = map[string]any{"include_usage": true}
+	}
+	if !c.Stream {
+		delete(m, "stream_options")
 	}
 	maps.DeleteFunc(m, func(k string, _ any) bool { return slices.Contains(c.Without, k) })
 	m["model"], m["stream"] = c.Model, c.Stream
@@ -56,5 +60,5 @@ func (c Chat) Optional() []string {
 		out = append(out, "stream_options")
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }

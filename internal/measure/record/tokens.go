@@ -69,17 +69,18 @@ func (r *Request) Arrivals() []Arrival {
 	return out
 }
 
-// oneEach reports whether every generating event carries exactly one token, because there are as many events as
-// tokens.
+// oneEach reports whether every generating event carries exactly one token, because nothing tells their sizes and
+// there are as many of them as tokens.
 func (r *Request) oneEach() bool {
 	n, ok := r.OutputTokens()
 	events := 0
 	for _, e := range r.Events {
 		if e.Kind.Generates() {
 			events++
+			ok = ok && e.Tokens <= 1
 		}
 	}
-	return ok && n == events
+	return ok && n == events && !r.allTold()
 }
 
 // allTold reports whether the sizes of all events are known, those of zero as well, because they add up to N.
