@@ -161,6 +161,10 @@ func TestBody(t *testing.T) {
 			Chat{Model: "m", Prompt: "p", IgnoreEOS: true, Stream: true, Without: []string{"ignore_eos", "stream_options", "model"}},
 			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"temperature":0}`,
 		},
+		{
+			Chat{Model: "m", Prompt: "p", Stream: true, Extra: map[string]any{"stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true}}},
+			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true},"temperature":0}`,
+		},
 	}
 	for _, tt := range tests {
 		got, err := tt.chat.Body()
