@@ -63,6 +63,7 @@ func commands() []func(*Env) *cobra.Command {
 		newPlan,
 		newRun,
 		newPull,
+		newServe,
 	}
 }
 

@@ -6,7 +6,8 @@
 // and plain decoding (an empty tree): walk from the newest token, draw the noise-coupled token of each row (package
 // sample), go on while the draft holds it. A draft can change speed, never output.
 //
-// The package knows nothing of HTTP, templates or architectures. Package server is above it, package model below.
+// The package knows nothing of HTTP. Package server is above it, package model below; only Load, which makes an engine
+// of a model file, names an architecture, a tokenizer and a template.
 package engine
 
 import (
