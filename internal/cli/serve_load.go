@@ -5,6 +5,7 @@ import (
 
 	"treeline/internal/infer/engine"
 	"treeline/internal/infer/server"
+	"treeline/internal/wire/openai"
 )
 
 // loadBackend loads a model file into a running engine.
@@ -21,13 +22,19 @@ func loadBackend(f serveFlags, metrics *server.Metrics) (*server.Backend, error)
 	if err != nil {
 		return nil, err
 	}
-	return &server.Backend{
+	b := &server.Backend{
 		Engine: l.Engine, Text: serveText{l}, Prompt: l.Tokenizer.Prompt,
 		Info: server.Info{
 			ModelPath: f.path, ISA: l.ISA, Threads: l.Threads, Weights: l.Weights, Method: f.algorithm,
 			PID: os.Getpid(), StartUnixNS: f.started.UnixNano(),
 		},
-	}, nil
+	}
+	if l.Chat != nil {
+		b.Chat = func(messages []openai.Message, kwargs map[string]any) (string, error) {
+			return l.Chat.Render(messages, true, kwargs)
+		}
+	}
+	return b, nil
 }
 
 // serveText shows the tokenizer to the server. Control tokens give text here: whoever asks for the text of ids wants

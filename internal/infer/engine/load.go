@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
+	"treeline/internal/infer/chat"
 	"treeline/internal/infer/gguf"
 	"treeline/internal/infer/kernel"
 	"treeline/internal/infer/model/llama"
@@ -39,6 +41,7 @@ type LoadOptions struct {
 type Loaded struct {
 	Engine    *Engine
 	Tokenizer *tokenizer.Tokenizer
+	Chat      *chat.Template // nil: the file has no chat template
 	ISA       string
 	Threads   int
 	Weights   string // what is computed with: the file's dominant type, or "F32"
@@ -67,6 +70,9 @@ func Load(path string, o LoadOptions) (*Loaded, error) {
 
 func (l *Loaded) load(file *gguf.File, set *kernel.Set, o LoadOptions) (err error) {
 	if l.Tokenizer, err = tokenizer.FromGGUF(file); err != nil {
+		return err
+	}
+	if l.Chat, err = chat.FromGGUF(file, l.Tokenizer); err != nil && !errors.Is(err, chat.ErrNoTemplate) {
 		return err
 	}
 	weights := llama.Native
