@@ -74,6 +74,8 @@ func Judge(f Facts) Proof {
 		p.speculated(f, d, t)
 	case (f.TellsSpec && d[target.Generated] > 0) || (t.requests > 0 && f.Kind == target.LlamaCpp):
 		p.stoodStill(f, d, t)
+	case f.TellsSpec:
+		p.say("the counters of the server stood still: it generated nothing that could show a method")
 	default:
 		p.say("nothing that this server tells shows whether it speculates")
 	}
