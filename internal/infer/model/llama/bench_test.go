@@ -3,6 +3,7 @@ package llama
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"treeline/internal/infer/kernel"
 	"treeline/internal/infer/model"
@@ -25,11 +26,15 @@ func BenchmarkSmolLM2(b *testing.B) {
 					for i := range batch {
 						batch[i] = model.Node{Token: int32(5000 + i), Pos: 128 + i, Parent: i - 1, Want: true}
 					}
+					fastest := time.Hour // what the machine can do while others use it too
 					for b.Loop() {
+						begin := time.Now()
 						if err := m.Forward(batch); err != nil {
 							b.Fatal(err)
 						}
+						fastest = min(fastest, time.Since(begin))
 					}
+					b.ReportMetric(fastest.Seconds()*1000, "best-ms")
 					b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "tok/s")
 				})
 			}

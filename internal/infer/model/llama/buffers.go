@@ -13,7 +13,8 @@ type buffers struct {
 	q, k, v, mix    []float32 // heads; output of attention
 	act             []float32 // output of the gated feed-forward
 	logits          []float32 // [wanted row][vocab]
-	squares         []float32 // [chunk][node] sums of squares
+	cos, sin        []float32 // [node][pair] rotation
+	squares         []float32 // [pair of panels][node] sums of squares
 	normed          [4][]byte // packed norm, by kind of the matrix that reads it
 	packed          []byte    // packed output of attention or feed-forward
 }
@@ -75,7 +76,8 @@ func (m *Model) carve(c *carver) {
 		x: c.floats(maxNodes * d.hidden), scaled: c.floats(maxNodes * d.hidden), last: c.floats(maxNodes * d.hidden),
 		q: c.floats(maxNodes * d.heads), k: c.floats(maxNodes * d.kvHeads), v: c.floats(maxNodes * d.kvHeads),
 		mix: c.floats(maxNodes * d.heads), act: c.floats(maxNodes * d.ffn),
-		squares: c.floats(d.hidden / kernel.Chunk * maxNodes),
+		cos: c.floats(maxNodes * hd / 2), sin: c.floats(maxNodes * hd / 2),
+		squares: c.floats(d.hidden / 16 * maxNodes),
 	}
 	kinds, wide := m.kinds(), max(d.heads, d.ffn)
 	packed, tmp := 0, 0

@@ -25,8 +25,8 @@ func (m *Model) Forward(batch []model.Node) error {
 // forward is one worker's part of a pass. Every worker runs the same phases; a barrier separates the phases in which
 // one reads what another wrote.
 //
-// The residual stream is divided by columns: the worker that adds to a column also squares, scales and packs it, so of
-// a layer's intermediate results only packed activations and sums of squares cross between cores.
+// The residual stream is divided by columns: the worker that adds to a column also squares and mostly also packs it, so
+// of a layer's intermediate results little more than packed activations and sums of squares crosses between cores.
 func (m *Model) forward(tid int) {
 	s, w, n := &m.shares[tid], &m.workers[tid], len(m.layout.rows)
 	m.embed(tid)
@@ -52,42 +52,43 @@ func (m *Model) forward(tid int) {
 	}
 }
 
-// embed fills whole rows of the residual stream, every worker some.
+// embed fills whole rows of the residual stream and their rotations, every worker some.
 func (m *Model) embed(tid int) {
 	for i := tid; i < len(m.layout.rows); i += len(m.shares) {
 		m.embedding.Row(int(m.tokens[i]), m.buf.x[i*m.dim.hidden:][:m.p.hidden])
+		m.rotate(i)
 	}
 }
 
 // gather copies the worker's columns of the rows with logits to buf.last.
 func (m *Model) gather(s *share) {
-	c, h := s.hidden.cols(), m.dim.hidden
+	lo, hi, h := s.hiddenPanels.lo*kernel.Panel, s.hiddenPanels.hi*kernel.Panel, m.dim.hidden
 	for i := range m.layout.rows {
 		if out := m.layout.rows[i].out; out >= 0 {
-			copy(m.buf.last[out*h+c.lo:out*h+c.hi], m.buf.x[i*h+c.lo:i*h+c.hi])
+			copy(m.buf.last[out*h+lo:out*h+hi], m.buf.x[i*h+lo:i*h+hi])
 		}
 	}
 }
 
 // normPack scales rows to unit root mean square, multiplies by weight and packs them to buf.normed, once for every
-// kind of matrix that reads them: y = x / sqrt(mean(x^2) + eps) * weight. Squares are summed per chunk of columns and
-// then over chunks in order, whoever computed them, so the sum does not depend on the number of workers. It ends with a
+// kind of matrix that reads them: y = x / sqrt(mean(x^2) + eps) * weight. Squares are summed per pair of panels and
+// then over pairs in order, whoever computed them, so the sum does not depend on the number of workers. It ends with a
 // barrier.
 func (m *Model) normPack(s *share, w *worker, x []float32, n int, weight []float32, kinds kindSet) {
 	h := m.dim.hidden
-	for u := s.hidden.lo; u < s.hidden.hi; u++ {
+	for u := s.hiddenPanels.lo / 2; 2*u < s.hiddenPanels.hi; u++ {
 		for i := range n {
-			m.buf.squares[u*maxNodes+i] = m.set.SumSquares(x[i*h+u*kernel.Chunk:][:kernel.Chunk])
+			m.buf.squares[u*maxNodes+i] = m.set.SumSquares(x[i*h+u*2*kernel.Panel:][:2*kernel.Panel])
 		}
 	}
 	m.team.Barrier(w.tid)
 	if c := s.hidden.cols(); c.n() > 0 {
 		for i := range n {
-			sum := float32(0)
-			for u := range h / kernel.Chunk {
-				sum += m.buf.squares[u*maxNodes+i]
+			sum := 0.0
+			for u := range h / (2 * kernel.Panel) {
+				sum += float64(m.buf.squares[u*maxNodes+i])
 			}
-			scale := float32(1 / math.Sqrt(float64(sum)/float64(m.p.hidden)+m.p.eps))
+			scale := float32(1 / math.Sqrt(sum/float64(m.p.hidden)+m.p.eps))
 			m.set.ScaleMul(m.buf.scaled[i*h+c.lo:i*h+c.hi], x[i*h+c.lo:i*h+c.hi], weight[c.lo:c.hi], scale)
 		}
 		for k := range kinds {
@@ -126,7 +127,7 @@ func (m *Model) project(s *share, w *worker, l, n int) {
 	scale := float32(1 / math.Sqrt(float64(hd)))
 	for i := range n {
 		r := &m.layout.rows[i]
-		cos, sin := m.rope.at(r.pos)
+		cos, sin := m.rotation(i)
 		for h := s.q.lo; h < s.q.hi; h++ {
 			m.set.Rope(m.buf.q[i*q+h*hd:][:hd], cos, sin)
 		}

@@ -129,6 +129,9 @@ func (m *Model) start(w *tensors, opts Options) error {
 	}
 	m.cache = cache
 	m.weightsLen = roundUp(opts.MaxLen, kvcache.PageLen)
+	if m.rope, err = newRope(m.p, w.freqs); err != nil {
+		return err
+	}
 	m.workers = make([]worker, opts.Threads)
 	for i := range m.workers {
 		m.workers[i].path = make([]int, maxNodes)
@@ -136,8 +139,6 @@ func (m *Model) start(w *tensors, opts Options) error {
 	if err := m.allocate(); err != nil {
 		return err
 	}
-	half := m.p.headDim / 2
-	m.rope = newRope(m.p, w.freqs, opts.MaxLen, make([]float32, opts.MaxLen*half), make([]float32, opts.MaxLen*half))
 	m.ones = make([]float32, m.dim.heads)
 	for i := range m.ones {
 		m.ones[i] = 1

@@ -34,7 +34,7 @@ type Model struct {
 	norm      []float32
 	embedding matrix
 	head      matrix
-	rope      rope
+	rope      []float64 // radians per position, by pair of head elements
 	ones      []float32
 
 	team       *team.Team

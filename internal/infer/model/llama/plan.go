@@ -20,8 +20,8 @@ type share struct {
 	rows         part    // ... over rows n*lo/of to n*hi/of of every sequence
 	of           int     //
 	mix          [2]part // chunks of the attention's output to pack
-	hidden       part    // chunks of the residual stream
-	hiddenPanels part    // the same as panels
+	hidden       part    // chunks of the residual stream to pack
+	hiddenPanels part    // panels of it to compute
 	gated        part    // groups of the gated feed-forward matrix
 	ffn          [2]part // chunks of its output to pack
 	vocab        part    // panels of logits
@@ -29,6 +29,12 @@ type share struct {
 
 // cut is part i of n of size units, as even as possible.
 func cut(i, n, size int) part { return part{size * i / n, size * (i + 1) / n} }
+
+// cutPairs is cut at even borders: two panels share a 128-byte pair of cache lines, and kernels take them together.
+func cutPairs(i, n, size int) part {
+	p := cut(i, n, (size+1)/2)
+	return part{min(2*p.lo, size), min(2*p.hi, size)}
+}
 
 // dims are row lengths of buffers: sizes of the model, padded to whole chunks.
 type dims struct{ hidden, heads, kvHeads, ffn, vocab int }
@@ -78,8 +84,7 @@ func plan(p params, n int) (shares []share, mixAligned, ffnAligned bool) {
 			s.gated = part{c.lo * per, c.hi * per}
 			s.ffn = [2]part{c, {c.lo + groups/per, c.hi + groups/per}}
 		}
-		panels := (p.hidden + kernel.Panel - 1) / kernel.Panel
-		s.hiddenPanels = part{min(s.hidden.lo*per, panels), min(s.hidden.hi*per, panels)}
+		s.hiddenPanels = cutPairs(i, n, (p.hidden+kernel.Panel-1)/kernel.Panel)
 		shares[i] = s
 	}
 	// Keys go to those with few query heads, values fill up what is left.

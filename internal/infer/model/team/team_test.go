@@ -1,6 +1,7 @@
 package team
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -75,4 +76,42 @@ func BenchmarkBarrier(b *testing.B) {
 			tm.Barrier(tid)
 		}
 	})
+}
+
+// Calls of random length with random rests in between, on more workers than cores: sleeping, late wakers and yielding
+// all occur. A lost or a spurious wake-up shows as a hang or as a wrong count.
+func TestRandomRests(t *testing.T) {
+	for _, size := range []int{2, 3, 16} {
+		tm := New(size, true, func() {})
+		rng := rand.New(rand.NewPCG(1, 2))
+		var n, phase atomic.Int64
+		want := int64(0)
+		for range 300 {
+			rest, phases := rng.IntN(40), 1+rng.IntN(4)
+			tm.Run(func(tid int) {
+				for p := range phases {
+					if tid == rest {
+						time.Sleep(50 * time.Microsecond)
+					}
+					n.Add(1)
+					tm.Barrier(tid)
+					if tid == 0 {
+						phase.Store(int64(p))
+					}
+					tm.Barrier(tid)
+					if phase.Load() != int64(p) {
+						t.Errorf("size %d: worker %d sees phase %d, want %d", size, tid, phase.Load(), p)
+					}
+				}
+			})
+			want += int64(size * phases)
+			if rng.IntN(4) == 0 {
+				time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
+			}
+		}
+		tm.Close()
+		if n.Load() != want {
+			t.Errorf("size %d: %d phases were worked, want %d", size, n.Load(), want)
+		}
+	}
 }
