@@ -65,10 +65,16 @@ func TestByName(t *testing.T) {
 			t.Errorf("ByName(%q) = %v, %v", s.Name, got, err)
 		}
 	}
-	if _, err := ByName("sse9"); err == nil {
-		t.Error("ByName(sse9) found a set")
-	} else if !strings.Contains(err.Error(), "sse9") || !strings.Contains(err.Error(), "generic") {
-		t.Errorf("ByName(sse9): %v, want the name and what there is", err)
+	if s, err := ByName(""); err != nil || s.Name != Best().Name {
+		t.Errorf("ByName of nothing = %v, %v, want the best set", s, err)
+	}
+	if _, err := ByName("sse9"); err == nil || !strings.Contains(err.Error(), `"sse9" does not exist`) {
+		t.Errorf("ByName(sse9): got error %v", err)
+	}
+	for _, name := range known {
+		if _, err := ByName(name); err != nil && !strings.Contains(err.Error(), "cannot run it") {
+			t.Errorf("ByName(%s): got error %v", name, err)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // native lists the assembly sets that this CPU and operating system support (x/sys/cpu reads CPUID and XGETBV).
 func native() []*Set {
 	var sets []*Set
-	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && hasF16C() {
+	if cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C {
 		sets = append(sets, setAVX2())
 		if cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX512VNNI {
 			sets = append(sets, setAVX512())
@@ -20,10 +20,6 @@ func native() []*Set {
 	}
 	return sets
 }
-
-// hasF16C stands in for a missing flag: every CPU with AVX2 and FMA has the half-float conversions too (Haswell and
-// Zen brought them together).
-func hasF16C() bool { return cpu.X86.HasAVX2 && cpu.X86.HasFMA }
 
 func setAVX2() *Set {
 	s := &Set{

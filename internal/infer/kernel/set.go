@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,9 @@ func Best() *Set {
 	return all[len(all)-1]
 }
 
+// known are the names of all sets that there are, on any machine.
+var known = []string{"generic", "avx2", "avx512"}
+
 // ByName finds a set; "" means Best. It fails with the list of names when this CPU or build has no such set.
 func ByName(name string) (*Set, error) {
 	if name == "" {
@@ -55,7 +59,11 @@ func ByName(name string) (*Set, error) {
 		}
 		names = append(names, s.Name)
 	}
-	return nil, fmt.Errorf("kernel set %q: this machine has %s", name, strings.Join(names, ", "))
+	have := strings.Join(names, ", ")
+	if slices.Contains(known, name) {
+		return nil, fmt.Errorf("kernel set %s: this CPU, or this build of the program, cannot run it (it has %s)", name, have)
+	}
+	return nil, fmt.Errorf("kernel set %q does not exist (this machine has %s)", name, have)
 }
 
 // tile is the tile height for a number of rows: as tall as the set has, or 3 where that pads less.
