@@ -44,7 +44,7 @@ func TestRender(t *testing.T) {
 		{"{{ 1 == 1.0 }} {{ [1] == [1] }} {{ {'a': 1} == {'a': 1} }} {{ 'x' * 3 }} {{ [1] + [2] }}", `{}`, "True True True xxx [1, 2]"},
 		{"{{ '' or 'x' }} {{ 0 and 1 }} {{ 'yes' if [] }}", `{}`, "x 0 "},
 		{"{{ 'abcde'[1:3] }} {{ 'abc'[::-1] }} {{ [1,2,3][-2:] }} {{ 'é中'[1] }} {{ [1,2][5] is defined }}", `{}`, "bc cba [2, 3] 中 False"},
-		{"{{ '%s-%03d' % ('a', 7) }} {{ '%.2f' | format(1.005) }} {{ '{} {1} {x}'.format(1, 2, x=3) }}", `{}`, "a-007 1.00 1 2 3"},
+		{"{{ '%s-%03d' % ('a', 7) }} {{ '%.2f' | format(1.005) }} {{ '{} {} {x}'.format(1, 2, x=3) }}", `{}`, "a-007 1.00 1 2 3"},
 		{"{{ x.items }} {{ x['items'] }}", `{"x": {"items": 1}}`, "<function items> 1"},
 		// Statements.
 		{"{% for x in [1,2,3] if x != 2 %}{{ loop.index }}/{{ loop.length }}{{ x }}{{ ',' if not loop.last }}{% else %}none{% endfor %}", `{}`, "1/21,2/23"},

@@ -84,9 +84,14 @@ func fromJSON(data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newVocabulary(fam, len(entries))
+	v, err := newVocabulary(fam, len(entries), len(j.Model.Merges))
+	if err != nil {
+		return nil, err
+	}
 	for id, entry := range entries {
-		v.add(int32(id), entry, types[id])
+		if err := v.add(int32(id), entry, types[id]); err != nil {
+			return nil, err
+		}
 	}
 	for i, m := range j.Model.Merges {
 		if err := v.merge(i, m[0], m[1]); err != nil {

@@ -49,9 +49,6 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(tokens) == 0 {
-		return nil, fmt.Errorf("the vocabulary is empty")
-	}
 	types := make([]int32, len(tokens))
 	for i := range types {
 		types[i] = int32(typeNormal)
@@ -68,9 +65,14 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := newVocabulary(fam, len(tokens))
+	v, err := newVocabulary(fam, len(tokens), len(merges))
+	if err != nil {
+		return nil, err
+	}
 	for id, entry := range tokens {
-		v.add(int32(id), entry, tokenType(types[id]))
+		if err := v.add(int32(id), entry, tokenType(types[id])); err != nil {
+			return nil, err
+		}
 	}
 	for i, m := range merges {
 		// A space is written as another character in the alphabet of bytes, so the first one separates.
@@ -82,11 +84,11 @@ func fromGGUF(f *gguf.File) (*Tokenizer, error) {
 			return nil, err
 		}
 	}
-	return v.finish(), special(f, v.t)
+	return v.finish(), readEnds(f, v.t)
 }
 
-// special reads the tokens that start and end texts.
-func special(f *gguf.File, t *Tokenizer) (err error) {
+// readEnds reads the tokens that start and end texts.
+func readEnds(f *gguf.File, t *Tokenizer) (err error) {
 	if t.addBOS, err = f.BoolOr("tokenizer.ggml.add_bos_token", false); err != nil {
 		return err
 	}
@@ -131,73 +133,4 @@ func (t *Tokenizer) setEOS(ids []int32) {
 			t.eos = append(t.eos, id)
 		}
 	}
-}
-
-// vocabulary builds a Tokenizer.
-type vocabulary struct {
-	t       *Tokenizer
-	letters alphabet
-	entries map[string]int32 // as they are written in the file
-}
-
-func newVocabulary(fam family, size int) *vocabulary {
-	return &vocabulary{
-		letters: newAlphabet(),
-		entries: make(map[string]int32, size),
-		t: &Tokenizer{
-			pieces: make([]string, size), control: make([]bool, size), ids: make(map[string]int32, size),
-			split: fam.split, nfc: fam.nfc, whole: fam.whole, merges: map[uint64]merge{}, bos: -1,
-		},
-	}
-}
-
-// add enters a token. Control and user-defined tokens are written as they are, others in the alphabet of bytes. Of
-// entries that are written alike the first counts; the others can only be decoded.
-func (v *vocabulary) add(id int32, entry string, typ tokenType) {
-	t := v.t
-	piece := entry
-	switch typ {
-	case typeControl, typeUnknown:
-		t.control[id] = true
-		t.special.add(entry, id, true)
-	case typeUserDefined:
-		t.special.add(entry, id, false)
-	default:
-		if raw, ok := v.letters.raw(entry); ok {
-			piece = raw
-		}
-	}
-	t.pieces[id] = piece
-	if _, ok := v.entries[entry]; !ok {
-		v.entries[entry] = id
-	}
-	if _, ok := t.ids[piece]; !ok {
-		t.ids[piece] = id
-	}
-}
-
-// merge enters the merge of rank i.
-func (v *vocabulary) merge(i int, left, right string) error {
-	l, okL := v.entries[left]
-	r, okR := v.entries[right]
-	id, ok := v.entries[left+right]
-	if !okL || !okR || !ok {
-		return fmt.Errorf("merge %d joins %q and %q: they or what they give are no tokens", i, left, right)
-	}
-	key := pair(l, r)
-	if _, ok := v.t.merges[key]; !ok {
-		v.t.merges[key] = merge{rank: int32(i), id: id}
-	}
-	return nil
-}
-
-// finish finds the tokens of single bytes.
-func (v *vocabulary) finish() *Tokenizer {
-	for b, r := range byteAlphabet() {
-		v.t.bytes[b] = -1
-		if id, ok := v.entries[string(r)]; ok && !v.t.control[id] {
-			v.t.bytes[b] = id
-		}
-	}
-	return v.t
 }

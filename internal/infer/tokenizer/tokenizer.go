@@ -20,7 +20,7 @@ type Tokenizer struct {
 	bytes   [256]int32
 	merges  map[uint64]merge
 	words   cache
-	special trie // tokens that are found in text before it is split
+	special specials // tokens that are found in text before it is split
 
 	bos    int32 // -1: none
 	addBOS bool

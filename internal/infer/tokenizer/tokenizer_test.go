@@ -31,7 +31,10 @@ func tiny(t testing.TB, pre string, merges ...string) *Tokenizer {
 	}
 	normal := len(entries)
 	entries = append(entries, "<|im_end|>", "<|im|>", "<|im|>x", "<tool>")
-	v := newVocabulary(fam, len(entries))
+	v, err := newVocabulary(fam, len(entries), len(merges))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for id, e := range entries {
 		typ := typeNormal
 		if id >= normal {
@@ -40,7 +43,9 @@ func tiny(t testing.TB, pre string, merges ...string) *Tokenizer {
 		if e == "<tool>" {
 			typ = typeUserDefined
 		}
-		v.add(int32(id), e, typ)
+		if err := v.add(int32(id), e, typ); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, m := range merges {
 		left, right, _ := strings.Cut(m, " ")
@@ -153,15 +158,16 @@ func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                            "unexpected end",
 		`{"model":{"type":"Unigram"}}`: `model type "Unigram"`,
-		`{"model":{"type":"BPE"},"normalizer":{"type":"NFKC"}}`:                                                                               `normalizer "NFKC"`,
-		`{"model":{"type":"BPE"}}`:                                                                                                            "no pre_tokenizer",
-		`{"model":{"type":"BPE"},"pre_tokenizer":{"type":"Metaspace"}}`:                                                                       "not one splitting step",
-		`{"model":{"type":"BPE"},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                       "largest token id is -1",
-		`{"model":{"type":"BPE","vocab":{"a":2147483646}},"pre_tokenizer":{"type":"ByteLevel"}}`:                                              "largest token id",
-		`{"model":{"type":"BPE","vocab":{"a":-1,"b":0}},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                "has id -1",
-		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]},"pre_tokenizer":{"type":"ByteLevel"}}`:                                       "not two tokens",
-		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]},"pre_tokenizer":{"type":"ByteLevel"}}`:                                      "merge 0 joins",
-		`{"model":{"type":"BPE","vocab":{"a":0}},"added_tokens":[{"id":1,"content":"x","lstrip":true}],"pre_tokenizer":{"type":"ByteLevel"}}`: "lstrip",
+		`{"model":{"type":"BPE"},"normalizer":{"type":"NFKC"}}`:                                                                                                                `normalizer "NFKC"`,
+		`{"model":{"type":"BPE"}}`:                                                                                                                                             "no pre_tokenizer",
+		`{"model":{"type":"BPE"},"pre_tokenizer":{"type":"Metaspace"}}`:                                                                                                        "not one splitting step",
+		`{"model":{"type":"BPE"},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                                                        "largest token id is -1",
+		`{"model":{"type":"BPE","vocab":{"a":2147483646}},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                               "largest token id",
+		`{"model":{"type":"BPE","vocab":{"a":-1,"b":0}},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                                 "has id -1",
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["ab"]},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                        "not two tokens",
+		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]},"pre_tokenizer":{"type":"ByteLevel"}}`:                                                                       "merge 0 joins",
+		`{"model":{"type":"BPE","vocab":{"a":0}},"added_tokens":[{"id":1,"content":"x","lstrip":true}],"pre_tokenizer":{"type":"ByteLevel"}}`:                                  "lstrip",
+		`{"model":{"type":"BPE","vocab":{"a":0}},"added_tokens":[{"id":1,"content":"` + strings.Repeat("x", 2000) + `","special":true}],"pre_tokenizer":{"type":"ByteLevel"}}`: "special token 1 is 2000 bytes long",
 	} {
 		if _, err := FromJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", text, err, want)
@@ -296,5 +302,24 @@ func FuzzRoundTrip(f *testing.F) {
 				}
 			}
 		}
+	})
+}
+
+// FuzzFromJSON wants an error or a tokenizer that works of any file.
+func FuzzFromJSON(f *testing.F) {
+	f.Add(`{"model":{"type":"BPE","vocab":{"a":0,"b":1,"ab":2},"merges":["a b"]},"pre_tokenizer":{"type":"ByteLevel"},"added_tokens":[{"id":3,"content":"<x>","special":true}]}`)
+	f.Add(`{"model":{"type":"BPE","vocab":{"a":5},"merges":[["a","a"]]},"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel"}]}}`)
+	f.Fuzz(func(t *testing.T, data string) {
+		tok, err := FromJSON([]byte(data))
+		if err != nil {
+			return
+		}
+		ids := tok.Encode("ab<x> 12 é", true)
+		for _, id := range ids {
+			if id < 0 || int(id) >= tok.Vocab() {
+				t.Errorf("token %d is outside of 0 to %d", id, tok.Vocab()-1)
+			}
+		}
+		tok.Decode(ids, true)
 	})
 }
