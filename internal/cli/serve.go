@@ -15,6 +15,7 @@ import (
 
 	"treeline/internal/infer/engine"
 	"treeline/internal/infer/hub"
+	"treeline/internal/infer/kernel"
 	"treeline/internal/infer/server"
 )
 
@@ -57,6 +58,9 @@ accepting and lets running requests finish; a second one ends at once. TREELINE_
 			// The engine makes almost no garbage: a collection in mid-decode costs more than the memory that it saves.
 			debug.SetGCPercent(400)
 			f.started, f.isa = time.Now(), env.Getenv("TREELINE_ISA")
+			if _, err := kernel.ByName(f.isa); err != nil {
+				return usageError("TREELINE_ISA: " + err.Error())
+			}
 			return serve(cmd.Context(), env, f, loadBackend)
 		},
 	}

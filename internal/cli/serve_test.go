@@ -3,10 +3,13 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +21,8 @@ import (
 	"treeline/internal/infer/engine"
 	"treeline/internal/infer/engine/enginetest"
 	"treeline/internal/infer/server"
+	"treeline/internal/sharedtest"
+	"treeline/internal/wire/openai"
 )
 
 func TestServeFlags(t *testing.T) {
@@ -157,5 +162,49 @@ func TestServePortTaken(t *testing.T) {
 	err = serve(context.Background(), &Env{Stderr: io.Discard}, f, fakeBackend(0))
 	if err == nil || !strings.Contains(err.Error(), "choose another --port") || !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("serve on a taken port = %v", err)
+	}
+}
+
+// TestServeTinyModel serves a real, tiny model plainly and with drafts, and in both modes of computing.
+func TestServeTinyModel(t *testing.T) {
+	path := filepath.Join(sharedtest.Root(t), "internal", "infer", "model", "llama", "testdata", "tiny-llama.q8_0.gguf")
+	text := map[string]string{}
+	for _, tc := range []struct{ name, algorithm, dtype string }{{"plain", "NONE", "auto"}, {"ngram", "NGRAM", "auto"}, {"float32", "NONE", "float32"}} {
+		f := serveFlags{path: path, threads: 2, maxRunning: 2, maxQueue: 2, algorithm: tc.algorithm, adaptive: "off", dtype: tc.dtype, ctx: 200}
+		m := server.NewMetrics("tiny")
+		b, err := loadBackend(f, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := server.New(server.Options{Model: "tiny", Metrics: m})
+		srv.Ready(b)
+		w := httptest.NewRecorder()
+		body := `{"prompt":"abcabcabc","max_tokens":40,"temperature":0.6,"seed":4,"ignore_eos":true}`
+		srv.ServeHTTP(w, httptest.NewRequest("POST", "/v1/completions", strings.NewReader(body)))
+		var r openai.Response
+		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 || r.Usage.CompletionTokens != 40 {
+			t.Fatalf("%s: %d %s", tc.name, w.Code, w.Body)
+		}
+		text[tc.name] = *r.Choices[0].Text
+		if spec := r.Timings.DraftN > 0; spec != (tc.algorithm == "NGRAM") {
+			t.Errorf("%s: timings %+v", tc.name, r.Timings)
+		}
+		if want := map[string]string{"auto": "Q8_0", "float32": "F32"}[tc.dtype]; b.Info.Weights != want {
+			t.Errorf("%s: weights %s, want %s", tc.name, b.Info.Weights, want)
+		}
+		if err := b.Engine.Close(context.Background()); err != nil {
+			t.Errorf("%s: close: %v", tc.name, err)
+		}
+	}
+	if text["plain"] != text["ngram"] {
+		t.Errorf("NGRAM gave %q\nNONE gave  %q", text["ngram"], text["plain"])
+	}
+}
+
+func TestServeMemoryLimit(t *testing.T) {
+	path := filepath.Join(sharedtest.Root(t), "internal", "infer", "model", "llama", "testdata", "tiny-llama.q8_0.gguf")
+	_, err := loadBackend(serveFlags{path: path, memLimit: "100K", algorithm: "NONE"}, server.NewMetrics("tiny"))
+	if err == nil || !strings.Contains(err.Error(), "memory limit") || !strings.Contains(err.Error(), path) {
+		t.Errorf("loadBackend with 100K = %v, want an error that names the file and the limit", err)
 	}
 }
