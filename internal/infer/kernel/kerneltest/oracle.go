@@ -8,11 +8,17 @@ import (
 	"treeline/internal/infer/kernel"
 )
 
-// fma is a*b+c rounded once to float32, by arbitrary precision: slow, and beyond doubt. A result of zero has the sign
-// that IEEE 754 gives it, which big.Float follows too.
+// fma is a*b+c rounded once to float32. The product is exact in float64, so the float64 sum is off by less than half a
+// unit of its own last place, and rounding it again is right unless it lies exactly between two float32 values: those
+// cases, and subnormal ones, are decided by arbitrary precision.
 func fma(a, b, c float32) float32 {
-	if a == 0 || b == 0 || math.IsInf(float64(a*b), 0) {
-		return a*b + c // an exact product: one rounding
+	sum := float64(float64(a)*float64(b)) + float64(c)
+	tie := math.Float64bits(sum)&(1<<29-1) == 1<<28
+	if sum != 0 && !tie && math.Abs(sum) > 1e-37 {
+		return float32(sum)
+	}
+	if a == 0 || b == 0 {
+		return a*b + c
 	}
 	p := new(big.Float).SetPrec(600).SetFloat64(float64(a))
 	p.Mul(p, new(big.Float).SetFloat64(float64(b)))

@@ -9,14 +9,18 @@ import (
 	"treeline/internal/infer/kernel"
 )
 
-// Run holds a set to the definition, bit for bit.
-func Run(t *testing.T, s *kernel.Set) {
-	t.Run("MatMul", func(t *testing.T) { matMul(t, s) })
-	t.Run("MatMulGated", func(t *testing.T) { gated(t, s) })
-	t.Run("PackActs", func(t *testing.T) { packInParts(t, s) })
-	t.Run("Ops", func(t *testing.T) { ops(t, s) })
-	t.Run("Softmax", func(t *testing.T) { softmaxes(t, s) })
-	t.Run("Attention", func(t *testing.T) { attention(t, s) })
+// Run holds sets to the definition, bit for bit.
+func Run(t *testing.T, sets ...*kernel.Set) {
+	t.Run("MatMul", func(t *testing.T) { matMul(t, sets) })
+	for _, s := range sets {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Run("MatMulGated", func(t *testing.T) { gated(t, s) })
+			t.Run("PackActs", func(t *testing.T) { packInParts(t, s) })
+			t.Run("Ops", func(t *testing.T) { ops(t, s) })
+			t.Run("Softmax", func(t *testing.T) { softmaxes(t, s) })
+			t.Run("Attention", func(t *testing.T) { attention(t, s) })
+		})
+	}
 }
 
 // shapes are matrices: whole and odd numbers of panels, columns of real models and odd tails.
@@ -33,7 +37,7 @@ var batches = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 3
 
 // matMul: the definition decides about one large batch in a few places; that batch, computed by the plain Go set one
 // row at a time, decides about every size of batch and every range of panels.
-func matMul(t *testing.T, s *kernel.Set) {
+func matMul(t *testing.T, sets []*kernel.Set) {
 	for _, k := range Kinds {
 		for i, shape := range shapes(k) {
 			for _, st := range []style{uniform, extreme, zero} {
@@ -41,13 +45,13 @@ func matMul(t *testing.T, s *kernel.Set) {
 					continue
 				}
 				name := fmt.Sprintf("kind=%s/rows=%d/cols=%d/style=%d", k, shape[0], shape[1], st)
-				t.Run(name, func(t *testing.T) { products(t, s, newWeights(k, shape[0], shape[1], uint64(i), st), st) })
+				t.Run(name, func(t *testing.T) { products(t, sets, newWeights(k, shape[0], shape[1], uint64(i), st), st) })
 			}
 		}
 	}
 }
 
-func products(t *testing.T, s *kernel.Set, w *weights, st style) {
+func products(t *testing.T, sets []*kernel.Set, w *weights, st style) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	most := batches[len(batches)-1]
 	if w.cols > 1000 {
@@ -55,10 +59,12 @@ func products(t *testing.T, s *kernel.Set, w *weights, st style) {
 	}
 	c := newCase(t, w, most, st)
 	c.checkDefinition(t, rng)
-	for _, rows := range batches {
-		slow := s.Name == kernel.Sets()[0].Name && rows > 3 // it made what is expected
-		if rows <= most && (!slow || rows == 17) {
-			c.compare(t, s, rows, rng)
+	for _, s := range sets {
+		for _, rows := range batches {
+			slow := s.Name == kernel.Sets()[0].Name && rows > 3 // it made what is expected
+			if rows <= most && (!slow || rows == 17) {
+				c.compare(t, s, rows, rng)
+			}
 		}
 	}
 }
@@ -173,8 +179,8 @@ func (c *productCase) compare(t *testing.T, s *kernel.Set, rows int, rng *rand.R
 				}
 			}
 			if !same(got, want) {
-				t.Fatalf("batch of %d, panels [%d,%d) cut at %d, epilogue %d: row %d output %d is %g, want %g",
-					rows, p0, p1, cut, epi, i/c.ldo, i%c.ldo, got, want)
+				t.Fatalf("%s: batch of %d, panels [%d,%d) cut at %d, epilogue %d: row %d output %d is %g, want %g",
+					s.Name, rows, p0, p1, cut, epi, i/c.ldo, i%c.ldo, got, want)
 			}
 		}
 	}
