@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,7 +27,11 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join(sharedtest.Root(t), "testdata", "script"),
 		RequireExplicitExec: true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "standin": standin, "waitfor": waitfor},
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("TINY", filepath.Join(sharedtest.Root(t), "internal", "infer", "model", "llama", "testdata", "tiny-llama.q8_0.gguf"))
+			return nil
+		},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "exits": exits, "standin": standin, "waitfor": waitfor},
 	})
 }
 
@@ -52,7 +57,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// standin starts a server that lasts as long as the script and puts its address into a variable: "standin URL plain".
+// standin starts a server that lasts as long as the script and puts its address into a variable, its
+// port into VARIABLE_PORT: "standin URL plain".
 func standin(ts *testscript.TestScript, neg bool, args []string) {
 	page := func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html><body>Welcome</body></html>") }
 	kinds := map[string]targettest.Options{
@@ -73,6 +79,19 @@ func standin(ts *testscript.TestScript, neg bool, args []string) {
 	s := targettest.New(o)
 	ts.Defer(s.Close)
 	ts.Setenv(args[0], s.URL)
+	ts.Setenv(args[0]+"_PORT", s.URL[strings.LastIndex(s.URL, ":")+1:])
+}
+
+// cut writes the first N bytes of a file to another: "cut N FROM TO".
+func cut(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: cut N FROM TO")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), data[:n], 0o644))
 }
 
 // waitfor waits until a file holds something: "waitfor FILE".
