@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +77,7 @@ func runDemo(ctx context.Context, env *Env, flags demoFlags) error {
 func demoPlan(model string, quick bool) plan.InitOptions {
 	o := plan.InitOptions{
 		Name: "prompt lookup against plain decoding", Model: model, Arms: []string{"none=NONE", "ngram=NGRAM"},
-		Blocks: 4, PerCategory: 4, MaxTokens: 96, Warmup: 2, Seed: 1,
+		Blocks: 4, PerCategory: 3, MaxTokens: 96, Warmup: 2, Seed: 1, Stall: 30 * time.Second,
 	}
 	if quick {
 		o.Blocks, o.PerCategory, o.MaxTokens = 3, 2, 64

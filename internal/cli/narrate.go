@@ -44,7 +44,9 @@ func (n *narrator) Event(e experiment.Event) {
 	case experiment.EventReady:
 		n.moving("  %-*s  ready after %.1f s; warming up", n.width, e.Arm, time.Since(n.began).Seconds())
 	case experiment.EventWaiting:
-		n.line("  %-*s  %s", n.width, e.Arm, e.Text)
+		n.moving("  %-*s  waiting for an idle machine: %s", n.width, e.Arm, e.Text)
+	case experiment.EventBusy:
+		n.line("  %-*s  the machine is not idle: %s; going on", n.width, e.Arm, e.Text)
 	case experiment.EventRequest:
 		n.moving("  %-*s  %d of %d requests", n.width, e.Arm, e.Done, e.Total)
 	case experiment.EventSetAside:

@@ -19,7 +19,7 @@ const idleWindow = 500 * time.Millisecond
 // waitIdle waits until other programs leave the machine alone, at most as long as the plan says, and reports whether
 // they did. The experiment goes on in any case: what counts is the load during the measurement. On systems that do not
 // tell CPU use, and in plans that allow any load, it returns at once.
-func waitIdle(ctx context.Context, idle plan.Idle, notify func(text string)) (quiet bool, err error) {
+func waitIdle(ctx context.Context, idle plan.Idle, notify func(kind EventKind, text string)) (quiet bool, err error) {
 	if idle.MaxForeign >= 1 {
 		return true, nil
 	}
@@ -40,10 +40,10 @@ func waitIdle(ctx context.Context, idle plan.Idle, notify func(text string)) (qu
 			return true, nil
 		}
 		if time.Since(began) >= idle.Wait {
-			notify("not idle, going on: " + loadText(load, idle))
+			notify(EventBusy, loadText(load, idle))
 			return false, nil
 		}
-		notify("waiting: " + loadText(load, idle))
+		notify(EventWaiting, loadText(load, idle))
 	}
 }
 
@@ -51,9 +51,9 @@ func waitIdle(ctx context.Context, idle plan.Idle, notify func(text string)) (qu
 func disturbance(l host.Load) float64 { return l.Foreign + l.Steal }
 
 func loadText(l host.Load, idle plan.Idle) string {
-	text := fmt.Sprintf("other programs use %.0f %% of this machine's processors", 100*l.Foreign)
+	text := fmt.Sprintf("other programs took %.0f %% of this machine's processors", 100*l.Foreign)
 	if l.Steal >= 0.01 {
-		text += fmt.Sprintf(", and its host takes %.0f %%", 100*l.Steal)
+		text += fmt.Sprintf(", and its host %.0f %%", 100*l.Steal)
 	}
 	return text + fmt.Sprintf(" (limit %.0f %%)", 100*idle.MaxForeign)
 }
@@ -71,13 +71,13 @@ func watchLoad() loadWatch {
 
 // warning says that the machine was disturbed since the watch began, or that nobody could tell; nil when it was quiet.
 // Our own process tree, the server under test included, is never foreign.
-func (w loadWatch) warning(idle plan.Idle) *record.Warning {
+func (w loadWatch) warning(s step, idle plan.Idle) *record.Warning {
 	after, err := host.ReadCPU(os.Getpid())
 	if err = errors.Join(w.err, err); err != nil {
 		return &record.Warning{Code: record.WarnIdleUnknown, Text: "use of the processors by other programs is not known: " + host.ErrNoCPUTimes.Error()}
 	}
 	if load := after.Since(w.before); disturbance(load) > idle.MaxForeign {
-		return &record.Warning{Code: record.WarnForeignLoad, Text: "during the measurement " + loadText(load, idle)}
+		return &record.Warning{Code: record.WarnForeignLoad, Text: fmt.Sprintf("start %d, %s: %s", s.order, s.arm.Name, loadText(load, idle))}
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 	}
 	measured := &b.Starts[0]
 	measured.Requests = &b.Requests
-	if w := watch.warning(r.Plan.Idle); w != nil {
+	if w := watch.warning(s, r.Plan.Idle); w != nil {
 		measured.Warnings = append(measured.Warnings, *w)
 	}
 	return measured, nil
@@ -130,7 +130,7 @@ func (r *runner) quiet(ctx context.Context, s step) error {
 	if r.busy {
 		idle.Wait = 0
 	}
-	quiet, err := waitIdle(ctx, idle, func(text string) { r.notify(EventWaiting, s, func(e *Event) { e.Text = text }) })
+	quiet, err := waitIdle(ctx, idle, func(kind EventKind, text string) { r.notify(kind, s, func(e *Event) { e.Text = text }) })
 	r.busy = !quiet
 	return err
 }
@@ -182,7 +182,7 @@ func (r *runner) options(s step, base string) StartOptions {
 		URL: base, Model: s.arm.RequestModel, ServerKind: s.arm.Server, Arm: s.arm.Name, Block: s.block, Order: s.order,
 		Prompts: p.Prompts, Concurrency: []int{1}, Requests: w.Trials * len(p.Prompts), Warmup: w.Warmup,
 		MaxTokens: w.MaxTokens, Temperature: w.Temperature, IgnoreEOS: w.IgnoreEOS, ExpectSpec: s.arm.Method,
-		Dir: r.Dir, Epoch: r.epoch, Seed: int64(p.Seed), Fingerprint: r.Fingerprint, Client: r.Client, IdlePause: idlePause(s.arm),
+		Dir: r.Dir, Epoch: r.epoch, Seed: int64(p.Seed), Fingerprint: r.Fingerprint, Client: r.Client, IdlePause: idlePause(s.arm), Idle: w.StallTimeout,
 		Progress: func(done, total int) { r.notify(EventRequest, s, func(e *Event) { e.Done, e.Total = done, total }) },
 	}
 	if o.ExpectSpec == "unknown" {

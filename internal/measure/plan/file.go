@@ -16,15 +16,16 @@ type file struct {
 }
 
 type fileWorkload struct {
-	PerCategory *int     `yaml:"per_category,omitempty"`
-	Categories  []string `yaml:"categories,omitempty,flow"`
-	File        string   `yaml:"file,omitempty"`
-	Prompts     *int     `yaml:"prompts,omitempty"`
-	MaxTokens   *int     `yaml:"max_tokens"`
-	Temperature *float64 `yaml:"temperature"`
-	IgnoreEOS   bool     `yaml:"ignore_eos"`
-	Warmup      *int     `yaml:"warmup"`
-	Trials      *int     `yaml:"trials"`
+	PerCategory  *int           `yaml:"per_category,omitempty"`
+	Categories   []string       `yaml:"categories,omitempty,flow"`
+	File         string         `yaml:"file,omitempty"`
+	Prompts      *int           `yaml:"prompts,omitempty"`
+	MaxTokens    *int           `yaml:"max_tokens"`
+	Temperature  *float64       `yaml:"temperature"`
+	IgnoreEOS    bool           `yaml:"ignore_eos"`
+	Warmup       *int           `yaml:"warmup"`
+	Trials       *int           `yaml:"trials"`
+	StallTimeout *time.Duration `yaml:"stall_timeout"`
 }
 
 type fileIdle struct {
@@ -62,6 +63,7 @@ const (
 	defaultTrials       = 1
 	defaultMaxForeign   = 0.1
 	defaultIdleWait     = 10 * time.Second
+	defaultStallTimeout = 2 * time.Minute
 	defaultReadyTimeout = 5 * time.Minute
 )
 
@@ -74,6 +76,7 @@ func (f *file) fill() {
 	orElse(&f.Workload.Temperature, 0)
 	orElse(&f.Workload.Warmup, defaultWarmup)
 	orElse(&f.Workload.Trials, defaultTrials)
+	orElse(&f.Workload.StallTimeout, defaultStallTimeout)
 	orElse(&f.Idle.MaxForeign, defaultMaxForeign)
 	orElse(&f.Idle.Wait, defaultIdleWait)
 	if f.Workload.File == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"time"
 )
 
 // InitOptions say what plan Init writes. Zero numbers mean the defaults of a plan.
@@ -19,6 +20,7 @@ type InitOptions struct {
 	PerCategory int
 	MaxTokens   int
 	Warmup      int
+	Stall       time.Duration
 }
 
 // Init writes the text of a plan that compares methods of our own server on one model. The text explains itself and
@@ -96,6 +98,9 @@ workload:
   ignore_eos: false
   warmup: {{.Warmup}}            # requests before the measured ones, on other prompts
   trials: 1            # passes over the prompts in each start
+{{- if .Stall}}
+  stall_timeout: {{.Stall}}   # a request that is silent for longer has failed
+{{- end}}
 
 idle:
   max_foreign: 0.1     # share of the machine that other programs may use

@@ -38,11 +38,12 @@ type lock struct {
 }
 
 type lockWorkload struct {
-	MaxTokens   int     `yaml:"max_tokens"`
-	Temperature float64 `yaml:"temperature"`
-	IgnoreEOS   bool    `yaml:"ignore_eos"`
-	Warmup      int     `yaml:"warmup"`
-	Trials      int     `yaml:"trials"`
+	MaxTokens    int           `yaml:"max_tokens"`
+	Temperature  float64       `yaml:"temperature"`
+	IgnoreEOS    bool          `yaml:"ignore_eos"`
+	Warmup       int           `yaml:"warmup"`
+	Trials       int           `yaml:"trials"`
+	StallTimeout time.Duration `yaml:"stall_timeout"`
 }
 
 type lockIdle struct {

@@ -44,11 +44,12 @@ type Arm struct {
 
 // Workload says what each start is asked.
 type Workload struct {
-	MaxTokens   int
-	Temperature float64
-	IgnoreEOS   bool
-	Warmup      int // requests before the measured ones
-	Trials      int // passes over the prompts
+	MaxTokens    int
+	Temperature  float64
+	IgnoreEOS    bool
+	Warmup       int           // requests before the measured ones
+	Trials       int           // passes over the prompts
+	StallTimeout time.Duration // longest silence before and in an answer; a request that takes longer has failed
 }
 
 // Idle says when a machine counts as idle. MaxForeign is the share of all cores (0 to 1) that other programs may use;

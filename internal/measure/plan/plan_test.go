@@ -41,7 +41,7 @@ func TestParseDefaults(t *testing.T) {
 		},
 		Order:    [][]string{{"a", "b"}, {"b", "a"}, {"b", "a"}, {"a", "b"}},
 		Prompts:  p.Prompts,
-		Workload: Workload{MaxTokens: 64, Warmup: 2, Trials: 1},
+		Workload: Workload{MaxTokens: 64, Warmup: 2, Trials: 1, StallTimeout: 2 * time.Minute},
 		Idle:     Idle{MaxForeign: 0.1, Wait: 10 * time.Second},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {
@@ -69,7 +69,7 @@ name: all keys
 blocks: 3
 margin: 0.05
 baseline: v
-workload: {file: p.txt, prompts: 2, max_tokens: 9, temperature: 0.8, ignore_eos: true, warmup: 0, trials: 3}
+workload: {file: p.txt, prompts: 2, max_tokens: 9, temperature: 0.8, ignore_eos: true, warmup: 0, trials: 3, stall_timeout: 1s}
 idle: {max_foreign: 1, wait: 0s}
 arms:
   - {name: s, method: nextn, command: [sglang, --port, "{port}"], env: {B: "2", A: "1"}, server: sglang, request_model: m, ready_timeout: 10m, tuned: true}
@@ -88,7 +88,7 @@ arms:
 		},
 		Order:    [][]string{{"s", "v"}, {"v", "s"}, {"v", "s"}},
 		Prompts:  p.Prompts,
-		Workload: Workload{MaxTokens: 9, Temperature: 0.8, IgnoreEOS: true, Trials: 3},
+		Workload: Workload{MaxTokens: 9, Temperature: 0.8, IgnoreEOS: true, Trials: 3, StallTimeout: time.Second},
 		Idle:     Idle{MaxForeign: 1},
 	}
 	if diff := cmp.Diff(want, p); diff != "" {

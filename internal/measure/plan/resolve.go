@@ -12,7 +12,8 @@ func resolve(source string, form file) (Plan, error) {
 	p := Plan{
 		Name: form.Name, Source: source, Seed: *form.Seed, Margin: *form.Margin, Baseline: form.Baseline,
 		Workload: Workload{MaxTokens: *form.Workload.MaxTokens, Temperature: *form.Workload.Temperature,
-			IgnoreEOS: form.Workload.IgnoreEOS, Warmup: *form.Workload.Warmup, Trials: *form.Workload.Trials},
+			IgnoreEOS: form.Workload.IgnoreEOS, Warmup: *form.Workload.Warmup, Trials: *form.Workload.Trials,
+			StallTimeout: *form.Workload.StallTimeout},
 		Idle: Idle{MaxForeign: *form.Idle.MaxForeign, Wait: *form.Idle.Wait},
 	}
 	var names []string

@@ -53,6 +53,9 @@ func (f *faults) workload(w fileWorkload) {
 	f.atLeast("max_tokens", w.MaxTokens, 2) // one token has no time per output token
 	f.atLeast("warmup", w.Warmup, 0)
 	f.atLeast("trials", w.Trials, 1)
+	if *w.StallTimeout <= 0 {
+		f.at(path("workload", "stall_timeout"), "stall_timeout must be above zero")
+	}
 	if t := *w.Temperature; !(t >= 0 && t <= 5) {
 		f.at(path("workload", "temperature"), "temperature is %g; give 0 to 5", t)
 	}

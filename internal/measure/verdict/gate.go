@@ -24,7 +24,7 @@ func fatalCodes() map[string]string {
 		record.WarnMethodUnexpected: "the server ran another method than the arm is meant to run",
 		record.WarnCountersReset:    "the server's counters went back during the measurement, so it restarted or was reset",
 		record.WarnIdentityChanged:  "the server was another one after the load than before",
-		record.WarnForeignLoad:      "something else used the server during the measurement",
+		record.WarnForeignLoad:      "something else used the machine or the server during the measurement",
 		record.WarnClientBound:      "the measuring client was the bottleneck",
 		record.WarnCacheHit:         "prompts were answered from the server's prefix cache",
 		record.WarnThrottled:        "the machine was throttled",
