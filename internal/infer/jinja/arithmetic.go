@@ -45,9 +45,9 @@ func (s *state) arithmetic(op string, a, b Value) Value {
 				s.charge(len(x) + len(y))
 				return x + y
 			}
-		case int64:
-			if op == "*" {
-				return s.repeat(x, y)
+		case int64, bool:
+			if n, ok := toInt(y); ok && op == "*" {
+				return s.repeat(x, n)
 			}
 		}
 		if op == "%" {
@@ -61,6 +61,19 @@ func (s *state) arithmetic(op string, a, b Value) Value {
 	}
 	m, okM := toInt(a)
 	n, okN := toInt(b)
+	switch {
+	case op == "*" && okN && !okM:
+		if l, ok := a.(*List); ok {
+			return s.repeatList(l, n)
+		}
+	case op == "*" && okM && !okN:
+		switch y := b.(type) {
+		case string:
+			return s.repeat(y, m)
+		case *List:
+			return s.repeatList(y, m)
+		}
+	}
 	if okM && okN && op != "/" {
 		return s.integers(op, m, n)
 	}
@@ -81,6 +94,17 @@ func (s *state) repeat(x string, n int64) string {
 	}
 	s.charge(len(x) * int(n))
 	return strings.Repeat(x, int(n))
+}
+
+func (s *state) repeatList(l *List, n int64) *List {
+	if n <= 0 || len(l.Items) == 0 {
+		return &List{tuple: l.tuple}
+	}
+	if n > int64(maxRange/len(l.Items)) {
+		s.fail("a list repeated %d times is too long", n)
+	}
+	s.charge(16 * int(n) * len(l.Items))
+	return &List{Items: slices.Repeat(l.Items, int(n)), tuple: l.tuple}
 }
 
 func (s *state) integers(op string, m, n int64) Value {

@@ -3,6 +3,7 @@ package jinja
 import (
 	"math"
 	"strings"
+	"unicode"
 )
 
 // filterFunc computes v|name(a...).
@@ -32,7 +33,9 @@ func filterOf(name string) filterFunc {
 		return func(s *state, v Value, a callArgs) Value {
 			return strip(s.text(v), a.arg(0, "chars", nil), true, true)
 		}
-	case "upper", "lower", "title", "capitalize", "replace":
+	case "title":
+		return func(s *state, v Value, _ callArgs) Value { return titleWords(s.text(v)) }
+	case "upper", "lower", "capitalize", "replace":
 		return func(s *state, v Value, a callArgs) Value { return stringMethod(name).call(s, s.text(v), a) }
 	case "escape", "e":
 		return func(s *state, v Value, _ callArgs) Value {
@@ -55,7 +58,7 @@ func filterOf(name string) filterFunc {
 			return s.format(s.text(v), &List{Items: a.list, tuple: true})
 		}
 	case "wordcount":
-		return func(s *state, v Value, _ callArgs) Value { return int64(len(strings.Fields(s.text(v)))) }
+		return func(s *state, v Value, _ callArgs) Value { return int64(wordCount(s.text(v))) }
 	case "int":
 		return filterInt
 	case "float":
@@ -174,7 +177,15 @@ func filterInt(s *state, v Value, a callArgs) Value {
 	return a.arg(0, "default", int64(0))
 }
 
+// wordCount counts runs of letters, digits and underscores.
+func wordCount(text string) int {
+	return len(strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }))
+}
+
 func filterRound(s *state, v Value, a callArgs) Value {
+	if n, ok := toInt(v); ok && s.intArg(a, 0, "precision", 0) >= 0 && s.strArg(a, 1, "method", "common") == "common" {
+		return n
+	}
 	x, ok := toFloat(v)
 	if !ok {
 		s.fail("round wants a number, not %s", typeName(v))

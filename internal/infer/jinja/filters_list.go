@@ -191,6 +191,14 @@ func filterUnique(s *state, v Value, a callArgs) Value {
 	return l
 }
 
+// itemsOrNone takes any false value for an empty list, as map, select and reject do.
+func (s *state) itemsOrNone(v Value) []Value {
+	if !truth(v) {
+		return nil
+	}
+	return s.items(v)
+}
+
 // filterMap applies a filter to every item, or takes an attribute of it.
 func filterMap(s *state, v Value, a callArgs) Value {
 	l := &List{}
@@ -198,7 +206,7 @@ func filterMap(s *state, v Value, a callArgs) Value {
 	if !byAttr && len(a.list) == 0 {
 		s.fail("map wants a filter or an attribute")
 	}
-	for _, x := range s.items(v) {
+	for _, x := range s.itemsOrNone(v) {
 		if byAttr {
 			x = s.path(x, attr)
 			if _, ok := x.(undefined); ok {
@@ -219,7 +227,7 @@ func (s *state) choose(v Value, a callArgs, want, attribute bool) Value {
 	if attribute {
 		attr, rest = s.strArg(a, 0, "attribute", ""), a.list[min(1, len(a.list)):]
 	}
-	for _, x := range s.items(v) {
+	for _, x := range s.itemsOrNone(v) {
 		subject := x
 		if attribute {
 			subject = s.path(x, attr)

@@ -46,6 +46,8 @@ func TestRender(t *testing.T) {
 		{"{{ 'abcde'[1:3] }} {{ 'abc'[::-1] }} {{ [1,2,3][-2:] }} {{ 'é中'[1] }} {{ [1,2][5] is defined }}", `{}`, "bc cba [2, 3] 中 False"},
 		{"{{ '%s-%03d' % ('a', 7) }} {{ '%.2f' | format(1.005) }} {{ '{} {} {x}'.format(1, 2, x=3) }}", `{}`, "a-007 1.00 1 2 3"},
 		{"{{ x.items }} {{ x['items'] }}", `{"x": {"items": 1}}`, "<function items> 1"},
+		{"{{ 2 * 'ab' }}{{ [1] * 2 }}{{ 'a' * true }} {{ 1[:2] }}|{{ none | map('upper') | list }}", `{}`, "abab[1, 1]a |[]"},
+		{"{{ \"it's a-b\" | title }} {{ \"it's a-b\".title() }}", `{}`, "It's A-B It'S A-B"},
 		// Statements.
 		{"{% for x in [1,2,3] if x != 2 %}{{ loop.index }}/{{ loop.length }}{{ x }}{{ ',' if not loop.last }}{% else %}none{% endfor %}", `{}`, "1/21,2/23"},
 		{"{% for x in [] %}{% else %}none{% endfor %}{% for k, v in {'a': 1}.items() %}{{ k }}{{ v }}{% endfor %}", `{}`, "nonea1"},
@@ -66,7 +68,7 @@ func TestRender(t *testing.T) {
 		{"{{ x | selectattr('a', 'equalto', 1) | map(attribute='b.c') | list }} {{ x | rejectattr('a') | list | length }}", `{"x": [{"a": 1, "b": {"c": 5}}, {"a": 0}]}`, "[5] 1"},
 		{"{{ [1, none, 2] | reject('none') | list }} {{ ['a'] | map('upper') | first }} {{ [1, 1, 2] | unique | list }} {{ [1,2] | sum }} {{ [2,5] | max }}", `{}`, "[1, 2] A [1, 2] 3 5"},
 		{"{{ 'a\n\nb' | indent(2) }}|{{ 'a\nb' | indent(1, true) }}", `{}`, "a\n\n  b| a\n b"},
-		{"{{ '3.7' | int }} {{ 'x' | int(5) }} {{ '2' | float }} {{ -3 | abs }} {{ 2.5 | round }} {{ 'a b' | title | wordcount }}", `{}`, "3 5 2.0 3 2.0 2"},
+		{"{{ '3.7' | int }} {{ 'x' | int(5) }} {{ '2' | float }} {{ -3 | abs }} {{ 2.5 | round }} {{ 'a,b' | title | wordcount }} {{ 7 | round(1) }}", `{}`, "3 5 2.0 3 2.0 2 7"},
 		{"{{ [1,2,3] | reverse | list }} {{ 'ab' | list }} {{ [1,2] | last }} {{ '<' | e }} {{ {'a': 1} | items | list }}", `{}`, "[3, 2, 1] ['a', 'b'] 2 &lt; [('a', 1)]"},
 		// Tests.
 		{"{{ x is defined }} {{ none is none }} {{ 'a' is string }} {{ {} is mapping }} {{ [] is iterable }} {{ 1 is number }} {{ true is boolean }}", `{}`, "False True True True True True True"},

@@ -143,6 +143,20 @@ func strip(text string, chars Value, left, right bool) string {
 // pythonSpace is str.isspace: Unicode's white space and four separators of ASCII.
 func pythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
+// titleWords is the filter title: unlike the method, it starts words only after white space, dashes and brackets.
+func titleWords(text string) string {
+	start := true
+	return strings.Map(func(r rune) rune {
+		was := start
+		start = unicode.IsSpace(r) || strings.ContainsRune("-({[<", r)
+		if was {
+			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, text)
+}
+
+// title is the method: words are runs of letters.
 func title(text string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {

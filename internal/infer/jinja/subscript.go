@@ -99,8 +99,7 @@ func (s *state) slice(x *sliceExpr, c *scope) Value {
 		}
 		return string(out)
 	}
-	s.fail("%s can't be sliced", typeName(v))
-	return nil
+	return undefined{"a slice of " + typeName(v)}
 }
 
 // indices are those that Python's slice selects.
