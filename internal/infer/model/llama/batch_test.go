@@ -11,7 +11,8 @@ import (
 
 // testLimits is a cache with sequences of 10, 0 and 98 committed tokens.
 func testLimits() limits {
-	return limits{nodes: 8, vocab: 100, maxLen: 100,
+	return limits{
+		nodes: 8, vocab: 100, maxLen: 100,
 		length:   func(seq int) int { return []int{10, 0, 98}[seq] },
 		reserved: func(seq int) int { return []int{64, 0, 128}[seq] },
 	}
