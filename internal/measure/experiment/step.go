@@ -201,10 +201,12 @@ func idlePause(a plan.Arm) time.Duration {
 }
 
 // disturbed tells by what a start was disturbed from outside, "" when it was not. A client that can't keep up at
-// concurrency 1 is one that others kept from running.
+// concurrency 1, or gets the stream of a server beside it in lumps, is one that others kept from running.
 func disturbed(s *record.Start) string {
 	for _, w := range s.Warnings {
-		if w.Code == record.WarnForeignLoad || w.Code == record.WarnClientBound && strings.HasPrefix(w.Text, "tpot_ms:") {
+		switch {
+		case w.Code == record.WarnForeignLoad, w.Code == record.WarnBuffered,
+			w.Code == record.WarnClientBound && strings.HasPrefix(w.Text, "tpot_ms:"):
 			return w.Text
 		}
 	}
