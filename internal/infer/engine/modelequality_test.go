@@ -136,7 +136,7 @@ func TestTinyModelEquality(t *testing.T) {
 }
 
 // TestSmolLM2Equality: prompts of all kinds on a real model, T = 0 and 0.8, batches of 1 and 8, 1 and 2 threads, every
-// kernel set but the Go definition: NGRAM gives NONE's tokens. TREELINE_FULL=1 takes 20 prompts instead of 2, all
+// kernel set but the Go definition: NGRAM gives NONE's tokens. TREELINE_FULL=1 takes 24 prompts of the built-in set instead of 2, all
 // sets instead of the fastest, and two prompts for the Go definition (minutes).
 func TestSmolLM2Equality(t *testing.T) {
 	if testing.Short() {
@@ -152,7 +152,7 @@ func TestSmolLM2Equality(t *testing.T) {
 		t.Fatal(err)
 	}
 	file.Close()
-	texts := smolPrompts
+	_, texts := setPrompts(t, 3)
 	if !full() {
 		texts = part(texts, 7, 10)
 	}
@@ -183,30 +183,6 @@ func TestSmolLM2Equality(t *testing.T) {
 	}
 }
 
-// smolPrompts are of the kinds that lookup likes and of those that it does not.
-var smolPrompts = []string{
-	"Write a Python function fibonacci(n) using iteration. Return only code.",
-	"Write a Go function that reverses a slice of integers in place.",
-	"Fix the typo and return the code: def add(a, b): retrun a + b",
-	"Rename the variable x to total in this code and return all of it: x = 0\nfor i in range(10):\n    x = x + i\nprint(x)",
-	"What is 17 times 23? Show the steps.",
-	"A train leaves at 14:05 and arrives at 16:50. How long is the ride?",
-	"Tell me about the sea in three sentences.",
-	"Give me five names for a cat and say why each fits.",
-	"Rewrite this sentence in the past tense: The old man walks to the harbour and looks at the boats.",
-	"Rewrite in formal English: hey, can u send me the report asap, thx.",
-	"Extract the names and ages as JSON: Anna is 34, Boris is 29, and Chandra is 41.",
-	"List every city in this text: We flew from Lisbon to Oslo, then took a train to Bergen and a ship to Hull.",
-	"If all bloops are razzies and all razzies are lazzies, are all bloops lazzies? Explain.",
-	"Which is heavier, a kilogram of feathers or a kilogram of iron? Why?",
-	"Translate into French: The library opens at nine and closes at six.",
-	"Translate into German: I would like a table for two near the window.",
-	"Repeat this line four times: the quick brown fox jumps over the lazy dog",
-	"Count from one to thirty in words.",
-	"Summarise: The committee met on Monday. It agreed on the budget. It postponed the vote on the new bridge until the cost is known.",
-	"Question: who agreed on the budget? Text: The committee met on Monday. It agreed on the budget. The mayor was absent.",
-}
-
 // smolPath is the SmolLM2 file: TREELINE_MODEL, else where the pull command puts it.
 func smolPath(t *testing.T) string {
 	path := os.Getenv("TREELINE_MODEL")
@@ -230,7 +206,7 @@ func loadModel(t *testing.T, path, set string, threads int) model.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := llama.Load(path, llama.Options{Set: s, Threads: threads, MaxSeqs: 8, MaxLen: 512})
+	m, err := llama.Load(path, llama.Options{Set: s, Threads: threads, MaxSeqs: 8, MaxLen: 1024})
 	if err != nil {
 		t.Fatal(err)
 	}
