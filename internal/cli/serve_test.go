@@ -76,8 +76,19 @@ func TestParseBytes(t *testing.T) {
 		want int64
 		ok   bool
 	}{
-		{"", 0, true}, {"123", 123, true}, {"512M", 512 << 20, true}, {"4g", 4 << 30, true}, {"1.5GiB", 3 << 29, true}, {"2kb", 2048, true},
-		{"-1", 0, false}, {"0", 0, false}, {"x", 0, false}, {"1T", 0, false}, {"1MM", 0, false}, {"1e30G", 0, false}, {"NaN", 0, false},
+		{"", 0, true},
+		{"123", 123, true},
+		{"512M", 512 << 20, true},
+		{"4g", 4 << 30, true},
+		{"1.5GiB", 3 << 29, true},
+		{"2kb", 2048, true},
+		{"-1", 0, false},
+		{"0", 0, false},
+		{"x", 0, false},
+		{"1T", 0, false},
+		{"1MM", 0, false},
+		{"1e30G", 0, false},
+		{"NaN", 0, false},
 	} {
 		if got, err := parseBytes(tc.in); got != tc.want || (err == nil) != tc.ok {
 			t.Errorf("parseBytes(%q) = %d, %v, want %d, ok %v", tc.in, got, err, tc.want, tc.ok)

@@ -56,7 +56,7 @@ type keepOpen struct{ model.Runner }
 func (keepOpen) Close() error { return nil }
 
 // compareMethods generates plainly, then with drafts, and wants the same tokens.
-func compareMethods(t *testing.T, name string, want [][]int32, r model.Runner, batch int, reqs []Request) {
+func compareMethods(t *testing.T, name string, want [][]int32, r model.Runner, batch int, reqs []Request) (accepted int64) {
 	t.Helper()
 	ngram := func() spec.Drafter { return lookup.New(lookup.Options{MinMatch: 1, MaxMatch: 4}) }
 	got, c := generate(t, r, batch, ngram, reqs)
@@ -65,10 +65,8 @@ func compareMethods(t *testing.T, name string, want [][]int32, r model.Runner, b
 			t.Fatalf("%s: request %d (T = %v, seed %d):\nNGRAM %v\nNONE  %v", name, i, reqs[i].Sample.Temperature, reqs[i].Sample.Seed, got[i], want[i])
 		}
 	}
-	if c.Accepted == 0 || c.Accepted == c.DraftTokens {
-		t.Errorf("%s: %d of %d drafts accepted: the comparison says nothing", name, c.Accepted, c.DraftTokens)
-	}
 	t.Logf("%s: %d tokens, %d passes, %d of %d drafts accepted", name, c.GenerationTokens, c.DecodePasses, c.Accepted, c.DraftTokens)
+	return c.Accepted
 }
 
 func randomPrompts(n, vocab int) [][]int32 {
@@ -113,8 +111,11 @@ func TestTinyModelEquality(t *testing.T) {
 		}
 	}
 	sets := kernel.Sets()
+	if !full() && (testing.Short() || len(sets) == 1) {
+		reqs = part(reqs, 0, 17)
+	}
 	want, _ := generate(t, loadModel(t, path, sets[len(sets)-1].Name, 1), 1, nil, reqs)
-	k := 0
+	k, accepted := 0, int64(0)
 	for i, set := range sets {
 		for _, threads := range []int{1, 2} {
 			r := loadModel(t, path, set.Name, threads)
@@ -122,16 +123,21 @@ func TestTinyModelEquality(t *testing.T) {
 				n := 1
 				switch {
 				case full():
+				case testing.Short():
+					n = 12
 				case i == 0:
 					n = 203
 				default:
 					n = 11
 				}
 				name := fmt.Sprintf("%s, %d threads, batch %d", set.Name, threads, batch)
-				compareMethods(t, name, part(want, k, n), r, batch, part(reqs, k, n))
+				accepted += compareMethods(t, name, part(want, k, n), r, batch, part(reqs, k, n))
 				k++
 			}
 		}
+	}
+	if accepted == 0 {
+		t.Error("no draft was ever accepted: the comparison says nothing")
 	}
 }
 
@@ -141,6 +147,10 @@ func TestTinyModelEquality(t *testing.T) {
 func TestSmolLM2Equality(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a real model takes a while")
+	}
+	sets := kernel.Sets()
+	if len(sets) == 1 && !full() {
+		t.Skip("this machine has only the Go definition, which takes minutes here: set TREELINE_FULL=1")
 	}
 	path := smolPath(t)
 	file, err := gguf.Open(path)
@@ -163,7 +173,6 @@ func TestSmolLM2Equality(t *testing.T) {
 			reqs = append(reqs, Request{Prompt: prompt, MaxTokens: 32, IgnoreEOS: true, Sample: sample.Params{Temperature: temp, Seed: uint64(i)}})
 		}
 	}
-	sets := kernel.Sets()
 	run := sets[len(sets)-1:]
 	want, _ := generate(t, loadModel(t, path, run[0].Name, 2), 1, nil, reqs)
 	if full() {
@@ -173,7 +182,9 @@ func TestSmolLM2Equality(t *testing.T) {
 		for _, threads := range []int{1, 2} {
 			r := loadModel(t, path, set.Name, threads)
 			for _, batch := range []int{1, 8} {
-				compareMethods(t, fmt.Sprintf("%s, %d threads, batch %d", set.Name, threads, batch), want, r, batch, reqs)
+				if compareMethods(t, fmt.Sprintf("%s, %d threads, batch %d", set.Name, threads, batch), want, r, batch, reqs) == 0 {
+					t.Error("no draft was ever accepted: the comparison says nothing")
+				}
 			}
 		}
 	}

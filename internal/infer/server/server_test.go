@@ -485,8 +485,14 @@ func TestAPIKey(t *testing.T) {
 		path, header string
 		want         int
 	}{
-		{"/v1/models", "", 401}, {"/v1/models", "Bearer wrong", 401}, {"/v1/models", "secret", 401}, {"/v1/models", "Bearer secret", 200},
-		{"/server_info", "", 401}, {"/flush_cache", "", 401}, {"/health", "", 200}, {"/metrics", "", 200},
+		{"/v1/models", "", 401},
+		{"/v1/models", "Bearer wrong", 401},
+		{"/v1/models", "secret", 401},
+		{"/v1/models", "Bearer secret", 200},
+		{"/server_info", "", 401},
+		{"/flush_cache", "", 401},
+		{"/health", "", 200},
+		{"/metrics", "", 200},
 	} {
 		req, err := http.NewRequest("GET", f.url+tc.path, nil)
 		if err != nil {

@@ -165,8 +165,13 @@ func TestOptions(t *testing.T) {
 		o  Options
 		ok bool
 	}{
-		{DefaultOptions(), true}, {Options{1, 8, 1}, true}, {Options{0, 3, 0}, false}, {Options{3, 2, 0}, false},
-		{Options{1, 9, 0}, false}, {Options{1, 2, -0.1}, false}, {Options{1, 2, math.NaN()}, false},
+		{DefaultOptions(), true},
+		{Options{1, 8, 1}, true},
+		{Options{0, 3, 0}, false},
+		{Options{3, 2, 0}, false},
+		{Options{1, 9, 0}, false},
+		{Options{1, 2, -0.1}, false},
+		{Options{1, 2, math.NaN()}, false},
 	} {
 		if err := tc.o.Validate(); (err == nil) != tc.ok {
 			t.Errorf("Validate(%+v) = %v, want ok %v", tc.o, err, tc.ok)
