@@ -8,6 +8,7 @@ import (
 
 	"treeline/internal/measure/experiment"
 	"treeline/internal/measure/plan"
+	"treeline/internal/measure/record"
 )
 
 // narrator tells an experiment as it goes: one line for each start, and what a block says by itself. On a terminal
@@ -16,15 +17,17 @@ type narrator struct {
 	w        io.Writer
 	live     bool
 	baseline string
+	arms     []string
 	width    int // of the longest arm name
 	block    int
-	speeds   map[string]float64 // of the block, by arm
-	began    time.Time          // of the running start
+	starts   map[string]*record.Start // of the block, by arm
+	began    time.Time                // of the running start
 }
 
 func newNarrator(env *Env, p plan.Plan) *narrator {
-	n := &narrator{w: env.Stderr, live: env.TTY, baseline: p.Baseline, speeds: map[string]float64{}}
+	n := &narrator{w: env.Stderr, live: env.TTY, baseline: p.Baseline, starts: map[string]*record.Start{}}
 	for _, a := range p.Arms {
+		n.arms = append(n.arms, a.Name)
 		n.width = max(n.width, len(a.Name))
 	}
 	return n
@@ -34,7 +37,7 @@ func newNarrator(env *Env, p plan.Plan) *narrator {
 func (n *narrator) Event(e experiment.Event) {
 	if e.Block != n.block {
 		n.block = e.Block
-		clear(n.speeds)
+		clear(n.starts)
 		n.line("block %d of %d", e.Block, e.Blocks)
 	}
 	switch e.Kind {
@@ -60,7 +63,7 @@ func (n *narrator) Event(e experiment.Event) {
 
 // figures are those of one start: speed, what the counters say, and the block's ratio once both sides are known.
 func (n *narrator) figures(e experiment.Event) string {
-	n.speeds[e.Arm] = e.TokS
+	n.starts[e.Arm] = e.Measured
 	parts := []string{fmt.Sprintf("%6.1f tok/s", e.TokS)}
 	s := e.Measured
 	switch c := s.Counters; {
@@ -77,10 +80,14 @@ func (n *narrator) figures(e experiment.Event) string {
 	if r := s.Requests; r != nil && r.Failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %d requests FAILED", r.Failed, r.Sent))
 	}
-	for arm, speed := range n.speeds {
-		base := n.speeds[n.baseline]
-		if arm != n.baseline && base > 0 && (arm == e.Arm || e.Arm == n.baseline) {
-			parts = append(parts, fmt.Sprintf("%s/%s %.2fx in this block", arm, n.baseline, speed/base))
+	base := n.starts[n.baseline]
+	for _, arm := range n.arms {
+		s := n.starts[arm]
+		if base == nil || s == nil || arm == n.baseline || (arm != e.Arm && e.Arm != n.baseline) {
+			continue
+		}
+		if ratio := experiment.PairedRatio(base, s); ratio > 0 {
+			parts = append(parts, fmt.Sprintf("%s/%s %.2fx in this block", arm, n.baseline, ratio))
 		}
 	}
 	return strings.Join(parts, ", ")

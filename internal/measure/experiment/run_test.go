@@ -399,3 +399,28 @@ func TestTunedUnequally(t *testing.T) {
 		}
 	}
 }
+
+func TestPairedRatio(t *testing.T) {
+	start := func(tpots map[string]float64) *record.Start {
+		s := &record.Start{}
+		for p, v := range tpots {
+			s.Prompts = append(s.Prompts, record.PromptValue{Prompt: p, TPOTms: v})
+		}
+		return s
+	}
+	tests := []struct {
+		name      string
+		base, arm map[string]float64
+		want      float64
+	}{
+		{"geometric mean", map[string]float64{"a": 8, "b": 2}, map[string]float64{"a": 2, "b": 2}, 2},
+		{"only common prompts", map[string]float64{"a": 6, "b": 2}, map[string]float64{"a": 2, "c": 9}, 3},
+		{"undefined speed", map[string]float64{"a": 6, "b": 0}, map[string]float64{"a": 3, "b": 4}, 2},
+		{"nothing in common", map[string]float64{"a": 6}, map[string]float64{"b": 3}, 0},
+	}
+	for _, tt := range tests {
+		if got := PairedRatio(start(tt.base), start(tt.arm)); math.Abs(got-tt.want) > 1e-12 {
+			t.Errorf("%s: got %g, want %g", tt.name, got, tt.want)
+		}
+	}
+}

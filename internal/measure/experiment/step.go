@@ -226,3 +226,22 @@ func speed(s *record.Start) float64 {
 	}
 	return 1000 / stats.Mean(tpots)
 }
+
+// PairedRatio is how much faster arm decodes than base in two starts: the geometric mean over the prompts that have a
+// speed in both, as the verdict takes it for a block. 0 when there is none.
+func PairedRatio(base, arm *record.Start) float64 {
+	speeds := map[string]float64{}
+	for _, v := range base.Prompts {
+		speeds[v.Prompt] = v.TPOTms
+	}
+	var ratios []float64
+	for _, v := range arm.Prompts {
+		if b := speeds[v.Prompt]; b > 0 && v.TPOTms > 0 {
+			ratios = append(ratios, b/v.TPOTms)
+		}
+	}
+	if len(ratios) == 0 {
+		return 0
+	}
+	return stats.GeoMean(ratios)
+}
