@@ -97,7 +97,8 @@ func carryOut(ctx context.Context, env *Env, o experiment.RunOptions, flags comp
 	out, err := experiment.Run(ctx, o)
 	switch {
 	case err != nil && out != nil:
-		return fmt.Errorf("%w\n%d of %d starts are finished, in %s", err, len(out.Starts), out.Planned, o.Dir)
+		return fmt.Errorf("%w\n%d of %d starts are finished, in %s; go on with: treeline run %s --out %s --resume",
+			err, len(out.Starts), out.Planned, o.Dir, o.Plan.Source, o.Dir)
 	case err != nil:
 		return err
 	}
