@@ -18,8 +18,8 @@ import (
 const (
 	// stopGrace is how long a server may take to end by itself. Servers drain; nothing is in flight when we stop one.
 	stopGrace = 10 * time.Second
-	// repeats is how often a start that was disturbed from outside is measured again. The choice looks at the
-	// disturbance only, never at the figures, so it does not bias them.
+	// repeats is how often a start that was disturbed from outside is measured again; a run repeats at most as many
+	// starts as it has blocks. The choice looks at the disturbance only, never at the figures, so it does not bias them.
 	repeats = 1
 )
 
@@ -27,6 +27,7 @@ const (
 type runner struct {
 	RunOptions
 	epoch time.Time
+	again int  // starts that were measured again
 	busy  bool // the machine did not become idle before the last start
 }
 
@@ -62,7 +63,8 @@ func (r *runner) start(ctx context.Context, s step) (*record.Start, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w := disturbed(measured); w != "" && attempt < repeats && !r.busy {
+		if w := disturbed(measured); w != "" && attempt < repeats && r.again < len(r.Plan.Order) && !r.busy {
+			r.again++
 			r.Client = nil // it may have been tested at a bad moment too
 			r.notify(EventSetAside, s, func(e *Event) { e.Text = w })
 			continue
