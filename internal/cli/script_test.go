@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TINY", filepath.Join(sharedtest.Root(t), "internal", "infer", "model", "llama", "testdata", "tiny-llama.q8_0.gguf"))
 			return nil
 		},
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "exits": exits, "standin": standin, "waitfor": waitfor},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "exits": exits, "standin": standin, "waitfor": waitfor},
 	})
 }
 

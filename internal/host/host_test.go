@@ -43,8 +43,10 @@ func TestCollectProc(t *testing.T) {
 		root fstest.MapFS
 		want Fingerprint
 	}{
-		{"all", full, Fingerprint{Kernel: "6.8.0-45-generic", CPU: "AMD EPYC 7B13 (family 25 model 1 stepping 0)",
-			MemoryMB: 7864, Governor: "powersave", GPUs: []string{"NVIDIA 0000:02:00.0", "NVIDIA H200"}}},
+		{"all", full, Fingerprint{
+			Kernel: "6.8.0-45-generic", CPU: "AMD EPYC 7B13 (family 25 model 1 stepping 0)",
+			MemoryMB: 7864, Governor: "powersave", GPUs: []string{"NVIDIA 0000:02:00.0", "NVIDIA H200"},
+		}},
 		{"nothing", fstest.MapFS{}, Fingerprint{}},
 		{"arm", fstest.MapFS{"proc/cpuinfo": file(neoverse)}, Fingerprint{CPU: "ARM implementer 0x41 part 0xd40 variant 0x1"}},
 		{"bad memory", fstest.MapFS{"proc/meminfo": file("MemTotal: many kB\n")}, Fingerprint{}},

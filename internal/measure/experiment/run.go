@@ -120,8 +120,10 @@ func tunedUnequally(p plan.Plan) []record.Warning {
 	var out []record.Warning
 	for _, name := range p.Others() {
 		if a := p.Arm(name); a.Tuned != base.Tuned && a.Method != "none" && base.Method != "none" {
-			out = append(out, record.Warning{Code: record.WarnUnequalTuning,
-				Text: fmt.Sprintf("of %s and %s only one was tuned on this machine: the difference may be that of the tuning", p.Baseline, name)})
+			out = append(out, record.Warning{
+				Code: record.WarnUnequalTuning,
+				Text: fmt.Sprintf("of %s and %s only one was tuned on this machine: the difference may be that of the tuning", p.Baseline, name),
+			})
 		}
 	}
 	return out

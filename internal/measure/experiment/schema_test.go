@@ -68,8 +68,10 @@ func TestBenchFollowsSchema(t *testing.T) {
 // The schema is not so wide that anything passes.
 func TestBenchSchemaRefuses(t *testing.T) {
 	good := func() *record.Bench {
-		return &record.Bench{Schema: record.BenchSchema, Target: record.Target{Kind: "treeline", Method: "none"}, Metrics: map[string]record.Summary{},
-			Requests: record.Counts{Errors: map[string]int{}}, Warnings: []record.Warning{}}
+		return &record.Bench{
+			Schema: record.BenchSchema, Target: record.Target{Kind: "treeline", Method: "none"}, Metrics: map[string]record.Summary{},
+			Requests: record.Counts{Errors: map[string]int{}}, Warnings: []record.Warning{},
+		}
 	}
 	if err := follows(t, "bench.schema.json", good()); err != nil {
 		t.Fatalf("a plain result is refused: %v", err)

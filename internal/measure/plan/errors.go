@@ -104,9 +104,11 @@ func (f *faults) yaml(err error) {
 			continue
 		}
 		text = unmarshal.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "can't read")
-		for goType, word := range map[string]string{"[]string": "a list of strings", "[]plan.fileArm": "a list of arms", "plan.file": "a plan",
+		for goType, word := range map[string]string{
+			"[]string": "a list of strings", "[]plan.fileArm": "a list of arms", "plan.file": "a plan",
 			"map[string]string": "names with string values", "time.Duration": "a duration such as 30s or 5m", "int": "a whole number",
-			"uint64": "a whole number from 0", "float64": "a number", "bool": "true or false"} {
+			"uint64": "a whole number from 0", "float64": "a number", "bool": "true or false",
+		} {
 			if rest, ok := strings.CutSuffix(text, "into "+goType); ok {
 				text = rest + "as " + word
 				break

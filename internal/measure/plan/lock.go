@@ -98,8 +98,10 @@ func Lock(p Plan, version string) (text []byte, hash string, err error) {
 
 // lockedArm adds what identifies the model file, so that a file swapped between two runs does not go unnoticed.
 func lockedArm(a Arm) lockArm {
-	l := lockArm{Name: a.Name, Method: a.Method, Model: a.Model, Flags: a.Flags, Command: a.Command, Env: a.Env, Port: a.Port,
-		Server: a.Server, RequestModel: a.RequestModel, ReadyTimeout: a.ReadyTimeout, Tuned: a.Tuned}
+	l := lockArm{
+		Name: a.Name, Method: a.Method, Model: a.Model, Flags: a.Flags, Command: a.Command, Env: a.Env, Port: a.Port,
+		Server: a.Server, RequestModel: a.RequestModel, ReadyTimeout: a.ReadyTimeout, Tuned: a.Tuned,
+	}
 	if info, err := os.Stat(a.Model); a.Model != "" && err == nil {
 		l.ModelBytes, l.ModelChanged = info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano)
 	}

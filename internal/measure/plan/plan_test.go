@@ -82,8 +82,10 @@ arms:
 	want := Plan{
 		Name: "all keys", Source: filepath.Join(dir, "plan.yaml"), Seed: 1, Margin: 0.05, Baseline: "v",
 		Arms: []Arm{
-			{Name: "s", Method: "nextn", Command: []string{"sglang", "--port", "{port}"}, Env: []string{"A=1", "B=2"}, Server: "sglang",
-				RequestModel: "m", ReadyTimeout: 10 * time.Minute, Tuned: true},
+			{
+				Name: "s", Method: "nextn", Command: []string{"sglang", "--port", "{port}"}, Env: []string{"A=1", "B=2"}, Server: "sglang",
+				RequestModel: "m", ReadyTimeout: 10 * time.Minute, Tuned: true,
+			},
 			{Name: "v", Method: "none", Command: []string{"vllm", "serve"}, Port: 30000, ReadyTimeout: 5 * time.Minute},
 		},
 		Order:    [][]string{{"s", "v"}, {"v", "s"}, {"v", "s"}},

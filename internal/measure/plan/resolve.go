@@ -11,9 +11,11 @@ import (
 func resolve(source string, form file) (Plan, error) {
 	p := Plan{
 		Name: form.Name, Source: source, Seed: *form.Seed, Margin: *form.Margin, Baseline: form.Baseline,
-		Workload: Workload{MaxTokens: *form.Workload.MaxTokens, Temperature: *form.Workload.Temperature,
+		Workload: Workload{
+			MaxTokens: *form.Workload.MaxTokens, Temperature: *form.Workload.Temperature,
 			IgnoreEOS: form.Workload.IgnoreEOS, Warmup: *form.Workload.Warmup, Trials: *form.Workload.Trials,
-			StallTimeout: *form.Workload.StallTimeout},
+			StallTimeout: *form.Workload.StallTimeout,
+		},
 		Idle: Idle{MaxForeign: *form.Idle.MaxForeign, Wait: *form.Idle.Wait},
 	}
 	var names []string
@@ -30,8 +32,10 @@ func resolve(source string, form file) (Plan, error) {
 }
 
 func (a fileArm) resolve(source string) Arm {
-	arm := Arm{Name: a.Name, Method: a.Method, Command: a.Command, Port: a.Port, Server: a.Server,
-		RequestModel: a.RequestModel, ReadyTimeout: *a.ReadyTimeout, Tuned: a.Tuned}
+	arm := Arm{
+		Name: a.Name, Method: a.Method, Command: a.Command, Port: a.Port, Server: a.Server,
+		RequestModel: a.RequestModel, ReadyTimeout: *a.ReadyTimeout, Tuned: a.Tuned,
+	}
 	if a.Treeline != nil {
 		arm.Model, arm.Flags, arm.Server = modelPath(source, a.Treeline.Model), a.Treeline.Flags, "treeline"
 	}

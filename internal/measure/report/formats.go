@@ -64,8 +64,10 @@ func CSV(w io.Writer, r verdict.Result) error {
 	out := csv.NewWriter(w)
 	rows := [][]string{{"baseline", "arm", "metric", "category", "ratio", "lo", "hi", "blocks", "prompts", "verdict", "confidence", "p", "mde", "tau_ratio", "round_time_ratio"}}
 	for _, c := range r.Comparisons {
-		rows = append(rows, []string{c.Baseline, c.Arm, c.Metric, "", exact(c.Ratio), exact(c.Lo), exact(c.Hi), strconv.Itoa(c.Blocks), strconv.Itoa(c.Prompts),
-			string(c.Verdict), c.Confidence, exact(c.P), exact(c.MDE), exact(c.TauRatio), exact(c.RoundTimeRatio)})
+		rows = append(rows, []string{
+			c.Baseline, c.Arm, c.Metric, "", exact(c.Ratio), exact(c.Lo), exact(c.Hi), strconv.Itoa(c.Blocks), strconv.Itoa(c.Prompts),
+			string(c.Verdict), c.Confidence, exact(c.P), exact(c.MDE), exact(c.TauRatio), exact(c.RoundTimeRatio),
+		})
 		for _, g := range c.Categories {
 			rows = append(rows, []string{c.Baseline, c.Arm, c.Metric, g.Name, exact(&g.Ratio), exact(g.Lo), exact(g.Hi), strconv.Itoa(c.Blocks), strconv.Itoa(g.Prompts), "", "", "", "", "", ""})
 		}

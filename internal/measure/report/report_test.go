@@ -39,8 +39,10 @@ func sample(t *testing.T) verdict.Result {
 		for place := range 2 {
 			arm := []string{"none", "ngram"}[(block+place)%2]
 			s := record.Start{Arm: arm, Block: block + 1, Order: 2*block + place + 1, URL: "http://127.0.0.1:8000", ServerStart: fmt.Sprint(block, place), Fingerprint: machine}
-			s.Target = record.Target{Kind: "treeline", Version: "0.1", Model: "SmolLM2-135M-Instruct.Q4_1", Method: arm, ProofLevel: 2,
-				Evidence: []string{"verify passes rose from 0 to 412 with 412 rounds"}}
+			s.Target = record.Target{
+				Kind: "treeline", Version: "0.1", Model: "SmolLM2-135M-Instruct.Q4_1", Method: arm, ProofLevel: 2,
+				Evidence: []string{"verify passes rose from 0 to 412 with 412 rounds"},
+			}
 			if arm == "ngram" {
 				tau := 1.55 + 0.01*float64(block)
 				s.Tau = &tau
@@ -55,8 +57,10 @@ func sample(t *testing.T) verdict.Result {
 						speed = gain
 					}
 				}
-				s.Prompts = append(s.Prompts, record.PromptValue{Prompt: p.ID, Category: p.Category, Tokens: 128, Text: fmt.Sprintf("answer %d", i),
-					TPOTms: 21 / speed * math.Exp(luck+0.01*rng.NormFloat64())})
+				s.Prompts = append(s.Prompts, record.PromptValue{
+					Prompt: p.ID, Category: p.Category, Tokens: 128, Text: fmt.Sprintf("answer %d", i),
+					TPOTms: 21 / speed * math.Exp(luck+0.01*rng.NormFloat64()),
+				})
 			}
 			starts = append(starts, s)
 		}

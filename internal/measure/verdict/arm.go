@@ -61,8 +61,10 @@ func pool(a, b record.Start) record.Start {
 		}
 	}
 	if a.Requests != nil && b.Requests != nil {
-		sum := record.Counts{Sent: a.Requests.Sent + b.Requests.Sent, OK: a.Requests.OK + b.Requests.OK,
-			Failed: a.Requests.Failed + b.Requests.Failed, Excluded: a.Requests.Excluded + b.Requests.Excluded}
+		sum := record.Counts{
+			Sent: a.Requests.Sent + b.Requests.Sent, OK: a.Requests.OK + b.Requests.OK,
+			Failed: a.Requests.Failed + b.Requests.Failed, Excluded: a.Requests.Excluded + b.Requests.Excluded,
+		}
 		out.Requests = &sum
 	}
 	return out

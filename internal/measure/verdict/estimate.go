@@ -185,8 +185,10 @@ func byCategory(a, b [][]record.Start, prompts []record.PromptValue, paired bool
 		in := func(p record.PromptValue) bool { return p.Category == name }
 		logA, logB := logSpeeds(a, prompts, in), logSpeeds(b, prompts, in)
 		effect, t := effectOf(logA, logB, paired)
-		c := Category{Name: name, Prompts: counts[name], Ratio: math.Exp(effect),
-			BaselineTokS: math.Exp(stats.Mean(logA)), ArmTokS: math.Exp(stats.Mean(logB))}
+		c := Category{
+			Name: name, Prompts: counts[name], Ratio: math.Exp(effect),
+			BaselineTokS: math.Exp(stats.Mean(logA)), ArmTokS: math.Exp(stats.Mean(logB)),
+		}
 		if t != nil {
 			interval := t.Interval(1 - alpha)
 			c.Lo, c.Hi = number(math.Exp(interval.Lo)), number(math.Exp(interval.Hi))

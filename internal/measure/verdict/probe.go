@@ -71,8 +71,10 @@ func (p Probe) arm() Arm {
 	if method == "" {
 		method = "unknown"
 	}
-	return Arm{Name: p.Name, Method: method, ProofLevel: p.Server.ProofLevel, Evidence: append([]string{}, p.Server.Evidence...), TokS: &tokS,
-		Starts: 1, Model: p.Model, URL: p.URL, Server: strings.TrimSpace(p.Server.Kind + " " + p.Server.Version)}
+	return Arm{
+		Name: p.Name, Method: method, ProofLevel: p.Server.ProofLevel, Evidence: append([]string{}, p.Server.Evidence...), TokS: &tokS,
+		Starts: 1, Model: p.Model, URL: p.URL, Server: strings.TrimSpace(p.Server.Kind + " " + p.Server.Version),
+	}
 }
 
 func probeSentence(base, p Probe, ratio float64) string {

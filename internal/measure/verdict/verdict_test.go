@@ -33,8 +33,10 @@ func text(_, p int) string { return fmt.Sprintf("Answer number %d of the model."
 
 // usual is an experiment that ends in a certain verdict: 5 blocks, 16 prompts, both arms proven.
 func usual() world {
-	return world{ratio: 1.5, starts: 5, start: 0.01, request: 0.02, prompts: 16, interleaved: true, seed: 1, proofA: 2, proofB: 2,
-		kind: "treeline", methodA: "none", methodB: "ngram", textA: text, textB: text, machineA: "m1", machineB: "m1"}
+	return world{
+		ratio: 1.5, starts: 5, start: 0.01, request: 0.02, prompts: 16, interleaved: true, seed: 1, proofA: 2, proofB: 2,
+		kind: "treeline", methodA: "none", methodB: "ngram", textA: text, textB: text, machineA: "m1", machineB: "m1",
+	}
 }
 
 func (w world) build() []record.Start {
@@ -62,8 +64,10 @@ func (w world) build() []record.Start {
 		luck := w.start * rng.NormFloat64()
 		for p := range w.prompts {
 			base := 20 * math.Exp(0.3*math.Sin(float64(p)))
-			s.Prompts = append(s.Prompts, record.PromptValue{Prompt: fmt.Sprintf("p%02d", p), Category: categories[p%2], Tokens: 64,
-				TPOTms: base / speed * math.Exp(luck+w.request*rng.NormFloat64()), Text: texts(i, p)})
+			s.Prompts = append(s.Prompts, record.PromptValue{
+				Prompt: fmt.Sprintf("p%02d", p), Category: categories[p%2], Tokens: 64,
+				TPOTms: base / speed * math.Exp(luck+w.request*rng.NormFloat64()), Text: texts(i, p),
+			})
 		}
 		if w.edit != nil {
 			w.edit(&s)
