@@ -24,7 +24,6 @@ baseline: llamacpp
 workload:
   per_category: 1
   max_tokens: 128
-  ignore_eos: true
 arms:
   - name: llamacpp
     method: none

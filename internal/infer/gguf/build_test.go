@@ -10,7 +10,7 @@ func newFile(version uint32, tensors, keys uint64) *builder {
 	return w.u32(version).u64(tensors).u64(keys)
 }
 
-func (w *builder) u8(v byte) *builder { w.b = append(w.b, v); return w }
+func (w *builder) u8(v byte) *builder    { w.b = append(w.b, v); return w }
 func (w *builder) u32(v uint32) *builder { w.b = binary.LittleEndian.AppendUint32(w.b, v); return w }
 
 func (w *builder) u64(v uint64) *builder { w.b = binary.LittleEndian.AppendUint64(w.b, v); return w }
