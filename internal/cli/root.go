@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"treeline/internal/host"
 )
 
 // Main runs the command line in env and returns the exit code (see exit.go). The first interrupt cancels the command's
@@ -39,7 +40,7 @@ func newRoot(env *Env) (root *cobra.Command, ran *bool) {
 		Long: "Treeline measures LLM services (any OpenAI-compatible server) in interleaved server starts, proves which method\n" +
 			"each one ran, checks that outputs stayed the same, and gives a verdict with an interval. It also serves models\n" +
 			"itself on a CPU, so that everything can be tried on a bare machine: treeline demo.",
-		Version:       version(),
+		Version:       host.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -78,28 +79,6 @@ func markRun(cmd *cobra.Command, ran *bool) {
 	for _, sub := range cmd.Commands() {
 		markRun(sub, ran)
 	}
-}
-
-// version is the version of the module, or of the commit it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	rev, dirty := "", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			rev = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
-		}
-	}
-	v := info.Main.Version
-	if rev != "" && (v == "" || v == "(devel)") {
-		v = "devel " + rev + dirty
-	}
-	return v
 }
 
 // errInterrupted is the cause of a context that a signal cancelled.

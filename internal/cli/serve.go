@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"treeline/internal/host"
 	"treeline/internal/infer/engine"
 	"treeline/internal/infer/hub"
 	"treeline/internal/infer/kernel"
@@ -164,7 +165,7 @@ func serve(ctx context.Context, env *Env, f serveFlags, load func(serveFlags, *s
 		f.name = strings.TrimSuffix(filepath.Base(f.path), ".gguf")
 	}
 	metrics := server.NewMetrics(f.name)
-	srv := server.New(server.Options{Model: f.name, APIKey: f.apiKey, Version: version(), Metrics: metrics})
+	srv := server.New(server.Options{Model: f.name, APIKey: f.apiKey, Version: host.Version(), Metrics: metrics})
 	var backend *server.Backend
 	return srv.Run(ctx, server.RunOptions{
 		Listener: ln, Drain: f.drain,
