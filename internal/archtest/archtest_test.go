@@ -82,7 +82,7 @@ func TestRules(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, name := range tracked(t) {
-		if strings.HasSuffix(name, ".sum") || strings.HasPrefix(name, "internal/archtest/") {
+		if strings.HasSuffix(name, ".sum") {
 			continue
 		}
 		src := read(t, name)
@@ -123,7 +123,7 @@ func TestRulesCanFail(t *testing.T) {
 			t.Errorf("no rule objects to %s: %.60s", test.name, test.src)
 		}
 	}
-	for _, line := range []string{"see /work/main", "in /root/x", "https://proxy.example.org/x"} {
+	for _, line := range []string{"see /wo" + "rk/main", "in /ro" + "ot/x", "https://pro" + "xy.example.org/x"} {
 		if len(words("x", []byte(line))) == 0 {
 			t.Errorf("no rule objects to %q", line)
 		}
