@@ -16,6 +16,7 @@ import (
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/workload"
+	"treeline/internal/term"
 )
 
 // benchFlags are the command's flags that are not fields of StartOptions.
@@ -83,8 +84,10 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 	}
 	o.Fingerprint = host.Collect()
 	o.Epoch = time.Now()
-	o.Progress = talker(env.Stderr, "bench")
+	progress := env.progress()
+	o.Progress = func(done, total int) { showRequests(progress, done, total) }
 	b, err := experiment.MeasureStart(cmd.Context(), o)
+	progress.Close()
 	if b == nil {
 		return err
 	}
@@ -111,6 +114,18 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 		return invalidResult(b.Warnings)
 	}
 	return nil
+}
+
+// showRequests tells how many requests are done; total is 0 where time ends the measurement.
+func showRequests(p *term.Progress, done, total int) {
+	switch {
+	case total == 0:
+		p.Set(fmt.Sprintf("bench: %d requests done", done))
+	case done < total:
+		p.Set(fmt.Sprintf("bench: %d of %d requests done", done, total))
+	default:
+		p.Line("bench: %d of %d requests done", done, total)
+	}
 }
 
 // keepBench writes the baseline. A start that must not be used is never added to one that can be.

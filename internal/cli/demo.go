@@ -106,15 +106,11 @@ func demoFolder(out string) (string, error) {
 
 // demoModel finds the model, fetching the default one where needed, and says which one it took and why.
 func demoModel(ctx context.Context, env *Env, named string) (string, error) {
-	o, err := hubOptions(env)
-	if err != nil {
-		return "", err
-	}
 	why := "named by --model"
 	if named == "" {
 		named, why = hub.DefaultModel, "the default"
 	}
-	path, source, err := hub.Resolve(ctx, named, o)
+	path, source, err := resolveModel(ctx, env, named, false)
 	switch {
 	case errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted):
 		return "", err

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
+
+	"treeline/internal/term"
 )
 
 // Env is everything a command may take from the process. No other package reads os.Args, os.Getenv, os.Stdout or
@@ -18,13 +20,25 @@ type Env struct {
 	Stderr io.Writer // talk
 	Getenv func(string) string
 	Exit   func(code int) // ends the process at once
-	TTY    bool           // Stderr is a terminal
+	TTY    bool           // Stderr is a terminal whose cursor can be moved
+	Width  func() int     // columns of that terminal; nil where nobody knows
 }
 
 // OSEnv is the Env of this process.
 func OSEnv() *Env {
 	return &Env{
 		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
-		TTY: term.IsTerminal(int(os.Stderr.Fd())),
+		TTY:   xterm.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
+		Width: stderrWidth,
 	}
 }
+
+func stderrWidth() int {
+	if width, _, err := xterm.GetSize(int(os.Stderr.Fd())); err == nil && width > 0 {
+		return width
+	}
+	return term.DefaultWidth
+}
+
+// progress shows on Stderr how a command gets on. Whoever makes one closes it before something else is written there.
+func (e *Env) progress() *term.Progress { return term.NewProgress(e.Stderr, e.TTY, e.Width) }

@@ -2,20 +2,19 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"treeline/internal/measure/experiment"
 	"treeline/internal/measure/plan"
 	"treeline/internal/measure/record"
+	"treeline/internal/term"
 )
 
-// narrator tells an experiment as it goes: one line for each start, and what a block says by itself. On a terminal
-// the line of the running start moves.
+// narrator tells an experiment as it goes: one line for each start, and what a block says by itself. The line of the
+// running start moves.
 type narrator struct {
-	w        io.Writer
-	live     bool
+	*term.Progress
 	baseline string
 	arms     []string
 	width    int // of the longest arm name
@@ -25,7 +24,7 @@ type narrator struct {
 }
 
 func newNarrator(env *Env, p plan.Plan) *narrator {
-	n := &narrator{w: env.Stderr, live: env.TTY, baseline: p.Baseline, starts: map[string]*record.Start{}}
+	n := &narrator{Progress: env.progress(), baseline: p.Baseline, starts: map[string]*record.Start{}}
 	for _, a := range p.Arms {
 		n.arms = append(n.arms, a.Name)
 		n.width = max(n.width, len(a.Name))
@@ -38,7 +37,7 @@ func (n *narrator) Event(e experiment.Event) {
 	if e.Block != n.block {
 		n.block = e.Block
 		clear(n.starts)
-		n.line("block %d of %d", e.Block, e.Blocks)
+		n.Line("block %d of %d", e.Block, e.Blocks)
 	}
 	switch e.Kind {
 	case experiment.EventStart:
@@ -49,15 +48,15 @@ func (n *narrator) Event(e experiment.Event) {
 	case experiment.EventWaiting:
 		n.moving("  %-*s  waiting for an idle machine: %s", n.width, e.Arm, e.Text)
 	case experiment.EventBusy:
-		n.line("  %-*s  the machine is not idle: %s; going on", n.width, e.Arm, e.Text)
+		n.Line("  %-*s  the machine is not idle: %s; going on", n.width, e.Arm, e.Text)
 	case experiment.EventRequest:
 		n.moving("  %-*s  %d of %d requests", n.width, e.Arm, e.Done, e.Total)
 	case experiment.EventSetAside:
-		n.line("  %-*s  set aside and measured again: %s", n.width, e.Arm, e.Text)
+		n.Line("  %-*s  set aside and measured again: %s", n.width, e.Arm, e.Text)
 	case experiment.EventMeasured:
-		n.line("  %-*s  %s", n.width, e.Arm, n.figures(e)+fmt.Sprintf("  (%.1f s)", time.Since(n.began).Seconds()))
+		n.Line("  %-*s  %s", n.width, e.Arm, n.figures(e)+fmt.Sprintf("  (%.1f s)", time.Since(n.began).Seconds()))
 	case experiment.EventKept:
-		n.line("  %-*s  %s", n.width, e.Arm, n.figures(e)+"  (from the earlier run)")
+		n.Line("  %-*s  %s", n.width, e.Arm, n.figures(e)+"  (from the earlier run)")
 	}
 }
 
@@ -93,17 +92,5 @@ func (n *narrator) figures(e experiment.Event) string {
 	return strings.Join(parts, ", ")
 }
 
-// line prints a line that stays.
-func (n *narrator) line(format string, args ...any) {
-	if n.live {
-		fmt.Fprint(n.w, "\r\x1b[K")
-	}
-	fmt.Fprintf(n.w, format+"\n", args...)
-}
-
-// moving prints a line that the next one replaces; where nothing can be replaced it prints nothing.
-func (n *narrator) moving(format string, args ...any) {
-	if n.live {
-		fmt.Fprintf(n.w, "\r\x1b[K"+format, args...)
-	}
-}
+// moving sets the line of the running start.
+func (n *narrator) moving(format string, args ...any) { n.Set(fmt.Sprintf(format, args...)) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -82,20 +81,4 @@ func writeJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// talker writes progress to stderr, at most one line in two seconds.
-func talker(w io.Writer, what string) func(done, total int) {
-	last := time.Now()
-	return func(done, total int) {
-		if time.Since(last) < 2*time.Second && (total == 0 || done < total) {
-			return
-		}
-		last = time.Now()
-		if total > 0 {
-			fmt.Fprintf(w, "%s: %d of %d requests done\n", what, done, total)
-		} else {
-			fmt.Fprintf(w, "%s: %d requests done\n", what, done)
-		}
-	}
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"treeline/internal/infer/hub"
+	"treeline/internal/term"
 )
 
 func newPull(env *Env) *cobra.Command {
@@ -23,13 +26,10 @@ func newPull(env *Env) *cobra.Command {
 			"The cache is TREELINE_CACHE, or the folder treeline/models of the user's cache.",
 		Example: "  treeline pull " + hub.DefaultModel,
 		Args:    cobra.ExactArgs(1),
+
+		ValidArgsFunction: knownModels,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := hubOptions(env)
-			if err != nil {
-				return err
-			}
-			o.Offline = offline
-			path, source, err := hub.Resolve(cmd.Context(), args[0], o)
+			path, source, err := resolveModel(cmd.Context(), env, args[0], offline)
 			if err != nil {
 				return err
 			}
@@ -52,6 +52,21 @@ func sourceText(s hub.Source) string {
 	}[s]
 }
 
+// resolveModel finds a model, or fetches it, and shows how that gets on.
+func resolveModel(ctx context.Context, env *Env, model string, offline bool) (string, hub.Source, error) {
+	o, err := hubOptions(env)
+	if err != nil {
+		return "", "", err
+	}
+	o.Offline = offline
+	p := env.progress()
+	defer p.Close()
+	began := time.Now()
+	o.Talk = func(format string, args ...any) { p.Line("treeline: "+format, args...) }
+	o.Progress = func(done, total int64) { showBytes(p, began, done, total) }
+	return hub.Resolve(ctx, model, o)
+}
+
 // hubOptions reads the environment that package hub works with.
 func hubOptions(env *Env) (hub.Options, error) {
 	cache := env.Getenv("TREELINE_CACHE")
@@ -62,35 +77,22 @@ func hubOptions(env *Env) (hub.Options, error) {
 		}
 		cache = filepath.Join(dir, "treeline", "models")
 	}
-	var last time.Time
-	return hub.Options{
-		Cache:    cache,
-		Endpoint: env.Getenv("HF_ENDPOINT"),
-		Token:    env.Getenv("HF_TOKEN"),
-		Talk:     func(format string, args ...any) { fmt.Fprintf(env.Stderr, "treeline: "+format+"\n", args...) },
-		Progress: func(done, total int64) {
-			every := 5 * time.Second
-			if env.TTY {
-				every = 250 * time.Millisecond
-			}
-			if now := time.Now(); now.Sub(last) >= every || done == total {
-				last = now
-				showBytes(env, done, total)
-			}
-		},
-	}, nil
+	return hub.Options{Cache: cache, Endpoint: env.Getenv("HF_ENDPOINT"), Token: env.Getenv("HF_TOKEN"), Proxy: http.ProxyFromEnvironment}, nil
 }
 
-// showBytes draws a progress bar on a terminal, and a line elsewhere.
-func showBytes(env *Env, done, total int64) {
-	if !env.TTY {
-		fmt.Fprintf(env.Stderr, "treeline: %d of %d MB\n", done>>20, total>>20)
+// showBytes tells how much of a file is here. A part that an earlier try left counts as done, so no speed is shown.
+func showBytes(p *term.Progress, began time.Time, done, total int64) {
+	if done == total {
+		p.Line("treeline: %s in %s", term.Bytes(done), term.Duration(time.Since(began)))
 		return
 	}
-	const width = 40
-	fill := int(done * width / max(total, 1))
-	fmt.Fprintf(env.Stderr, "\r[%s%s] %d of %d MB", strings.Repeat("=", fill), strings.Repeat(" ", width-fill), done>>20, total>>20)
-	if done == total {
-		fmt.Fprintln(env.Stderr)
+	p.Set(fmt.Sprintf("%s %s of %s", term.Bar(done, total, 42), term.Bytes(done), term.Bytes(total)))
+}
+
+// knownModels completes the argument of commands that take a model: files, and the names that pull knows.
+func knownModels(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+	return hub.Known(), cobra.ShellCompDirectiveDefault
 }

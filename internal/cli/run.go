@@ -85,16 +85,19 @@ func carryOut(ctx context.Context, env *Env, o experiment.RunOptions, flags comp
 	if o.Executable, err = os.Executable(); err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
+	talk := newNarrator(env, o.Plan)
+	defer talk.Close()
 	stopTalk := context.AfterFunc(ctx, func() {
-		fmt.Fprintln(env.Stderr, "\nStopping the server; what is finished stays. A second Ctrl-C ends at once.")
+		talk.Line("\nStopping the server; what is finished stays. A second Ctrl-C ends at once.")
 	})
 	defer stopTalk()
 	if o.Fingerprint.Machine == "" {
 		o.Fingerprint = host.Collect()
 	}
 	introduce(env.Stderr, o)
-	o.Notify = newNarrator(env, o.Plan).Event
+	o.Notify = talk.Event
 	out, err := experiment.Run(ctx, o)
+	talk.Close()
 	switch {
 	case err != nil && out != nil:
 		return fmt.Errorf("%w\n%d of %d starts are finished, in %s; go on with: treeline run %s --out %s --resume",

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,13 +20,14 @@ import (
 
 // Options say where to look. The zero value looks in the given path and nowhere else.
 type Options struct {
-	Cache    string // folder of kept models; "" keeps none
-	Endpoint string // base address of the model hub; "" means DefaultEndpoint
-	Token    string // bearer token for the hub, if any
-	Offline  bool   // look at paths and the cache only
-	Python   string // interpreter for pip; "" means python3
-	Client   *http.Client
-	Progress func(done, total int64) // called while bytes arrive; may be nil
+	Cache    string                                // folder of kept models; "" keeps none
+	Endpoint string                                // base address of the model hub; "" means DefaultEndpoint
+	Token    string                                // bearer token for the hub, if any
+	Offline  bool                                  // look at paths and the cache only
+	Python   string                                // interpreter for pip; "" means python3
+	Client   *http.Client                          // nil makes one with short limits on connecting, through Proxy
+	Proxy    func(*http.Request) (*url.URL, error) // of the Client made here, as in http.Transport; nil uses none
+	Progress func(done, total int64)               // called while bytes arrive; may be nil
 	Talk     func(format string, args ...any)
 }
 
@@ -80,7 +82,9 @@ func (o Options) fetch(ctx context.Context, m Model) (string, Source, error) {
 	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 		return "", "", fmt.Errorf("model cache %s: %w: choose another folder with TREELINE_CACHE", o.Cache, reason(err))
 	}
-	unlock, err := lock(ctx, filepath.Join(o.Cache, m.File+".lock"))
+	unlock, err := lock(ctx, filepath.Join(o.Cache, m.File+".lock"), func() {
+		o.talk("another process is fetching %s; waiting for it (at most %v when it was killed)", m.File, staleLock)
+	})
 	if err != nil {
 		return "", "", fmt.Errorf("model cache %s: %w", o.Cache, err)
 	}
@@ -128,7 +132,7 @@ func (o Options) client() *http.Client {
 		return o.Client
 	}
 	return &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
+		Proxy:                 o.Proxy,
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 20 * time.Second,

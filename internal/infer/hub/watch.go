@@ -59,8 +59,9 @@ func (w *watched) watch(limit time.Duration) func() {
 // staleLock is the age from which a lock is taken for one that a killed process left: its holder renews it.
 const staleLock = 30 * time.Second
 
-// lock makes a file that says "someone is fetching", and waits while another process has it.
-func lock(ctx context.Context, path string) (unlock func(), err error) {
+// lock makes a file that says "someone is fetching", and waits while another process has it. waiting is called once
+// before the first wait; it may be nil.
+func lock(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
 	for {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 		if err == nil {
@@ -73,6 +74,10 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleLock {
 			os.Remove(path)
 			continue
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
 		}
 		select {
 		case <-ctx.Done():
