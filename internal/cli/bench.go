@@ -36,6 +36,9 @@ func newBench(env *Env) *cobra.Command {
 			"built-in prompts of 8 categories, one at a time. URL is accepted with and without /v1.\n\n" +
 			"--out writes a run folder with raw streams and baseline.json; --append adds this server start to a baseline, so\n" +
 			"that several starts can be compared. Restart the server between two of them: the start is what is repeated.",
+		Example: `  treeline bench http://localhost:8000 --out before
+  treeline bench http://localhost:8000 --append before        # after a restart: another start of the same server
+  treeline bench http://localhost:8000 --concurrency 1,4,16 --json`,
 		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.URL = args[0]

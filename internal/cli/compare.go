@@ -31,6 +31,9 @@ func newCompare(env *Env) *cobra.Command {
 			"OLD, by how much, and how sure that is. Of two files that probe --json printed it gives the ratio, and says why\n" +
 			"that is no verdict. Saved results were not measured in turn, so a verdict on them is at most likely.\n\n" +
 			"It exits with 0 for any valid verdict, with 4 when the result is invalid, and with 3 when --fail-on says so.",
+		Example: `  treeline compare before after
+  treeline compare before after --fail-on slower              # exit code 3 for scripts
+  treeline compare before.json after.json --report page.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usageError("compare needs two results, the old one and a new one: treeline compare OLD NEW...")

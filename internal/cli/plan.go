@@ -21,6 +21,8 @@ func newPlan(env *Env) *cobra.Command {
 		Short: "Write the plan of an experiment",
 		Long: "plan --init writes a plan that compares speculative methods of treeline serve on one model; treeline run carries\n" +
 			"it out. The file explains itself, and arms of other servers (any command) can be written into it.",
+		Example: `  treeline plan --init --treeline model.gguf --out plan.yaml
+  treeline plan --init --treeline model.gguf --arms plain=NONE,lookup=NGRAM --blocks 6 --out plan.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if !init {

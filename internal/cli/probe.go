@@ -20,6 +20,8 @@ func newProbe(env *Env) *cobra.Command {
 		Long: "probe sends one request that is not streamed and prints seconds, completion tokens, tokens a second and the\n" +
 			"finish reason. It says which server answered and which method was seen at work, and what such a figure is not\n" +
 			"good for. URL is accepted with and without /v1.",
+		Example: `  treeline probe http://localhost:30000
+  treeline probe http://localhost:30000 --json > before.json`,
 		Args: oneURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.URL = args[0]

@@ -20,6 +20,9 @@ func newReport(env *Env) *cobra.Command {
 		Short: "Show a finished run again, as text, HTML, Markdown, CSV, JSON or benchstat",
 		Long: "report reads a run folder, or a file with a verdict or a baseline, and shows it in another form. With --json it\n" +
 			"prints the object that the command printed which made the run. It measures and computes nothing.",
+		Example: `  treeline report run
+  treeline report run --format html --out page.html
+  treeline report run --format benchstat`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {

@@ -30,6 +30,9 @@ func newRun(env *Env) *cobra.Command {
 		Long: "run starts every arm of a plan once in each block, freshly and alone, measures it, and gives a verdict with an\n" +
 			"interval over blocks. Everything finished is on disk at every moment: after an interruption --resume goes on.\n\n" +
 			"It exits with 0 for any valid verdict, with 4 when the result is invalid, and with 3 when --fail-on says so.",
+		Example: `  treeline run plan.yaml --dry-run
+  treeline run plan.yaml --out run
+  treeline run plan.yaml --out run --resume                   # after an interruption`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("run needs one plan: treeline run PLAN.yaml; treeline plan --init writes one")

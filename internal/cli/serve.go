@@ -44,7 +44,11 @@ func newServe(env *Env) *cobra.Command {
 
 MODEL is the path of a GGUF file, or a name that treeline pull has fetched. The first SIGTERM or Ctrl-C stops
 accepting and lets running requests finish; a second one ends at once. TREELINE_ISA forces a kernel set.`,
+		Example: `  treeline serve model.gguf
+  treeline serve model.gguf --port 8001 --threads 4 --speculative-algorithm NGRAM`,
 		Args: cobra.ExactArgs(1),
+
+		ValidArgsFunction: knownModels,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {
 				return usageError(err.Error())
