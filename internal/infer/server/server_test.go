@@ -1,137 +1,19 @@
 package server
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"treeline/internal/infer/engine"
 	"treeline/internal/infer/engine/enginetest"
-	"treeline/internal/infer/spec"
-	"treeline/internal/infer/spec/lookup"
 	"treeline/internal/wire/openai"
 )
-
-// fixture is a served fake model.
-type fixture struct {
-	*Server
-	engine *engine.Engine
-	url    string
-}
-
-type fixtureOptions struct {
-	delay  time.Duration
-	method string
-	key    string
-	engine engine.Options
-}
-
-func serve(t *testing.T, o fixtureOptions) *fixture {
-	t.Helper()
-	r := enginetest.NewRunner()
-	if o.delay > 0 {
-		r.Delay = func(int) time.Duration { return o.delay }
-	}
-	m := NewMetrics("fake")
-	eo := o.engine
-	eo.EOS, eo.Observe = []int32{enginetest.EOS}, m
-	eo.NewText = func() engine.Detokenizer { return enginetest.Text{}.NewStream() }
-	if eo.MaxQueue == 0 {
-		eo.MaxQueue = 16
-	}
-	if o.method == "NGRAM" {
-		eo.DraftTokens = 4
-		eo.NewDrafter = func() spec.Drafter { return lookup.New(lookup.Options{MinMatch: 1, MaxMatch: 4}) }
-	}
-	e, err := engine.New(r, eo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(Options{Model: "fake", APIKey: o.key, Version: "test", Metrics: m})
-	s.Ready(&Backend{
-		Engine: e, Text: enginetest.Text{},
-		Chat: func(ms []openai.Message, _ map[string]any) (string, error) {
-			var sb strings.Builder
-			for _, m := range ms {
-				sb.WriteString("<" + m.Role + ">" + string(m.Content) + "\n")
-			}
-			return sb.String() + "<assistant>", nil
-		},
-		Info: Info{ModelPath: "fake.gguf", ISA: "go", Threads: 2, Weights: "F32", Method: o.method, PID: 7, StartUnixNS: 5},
-	})
-	hs := httptest.NewServer(s)
-	t.Cleanup(func() {
-		hs.CloseClientConnections()
-		hs.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if err := e.Close(ctx); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
-	return &fixture{s, e, hs.URL}
-}
-
-// call sends a request and returns status, body and header.
-func (f *fixture) call(t *testing.T, method, path, body string) (int, []byte, http.Header) {
-	t.Helper()
-	req, err := http.NewRequest(method, f.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp.StatusCode, b, resp.Header
-}
-
-func (f *fixture) ask(t *testing.T, path, body string) openai.Response {
-	t.Helper()
-	status, b, _ := f.call(t, "POST", path, body)
-	var r openai.Response
-	if err := json.Unmarshal(b, &r); err != nil || status != 200 {
-		t.Fatalf("%s %s: status %d, %s (%v)", path, body, status, b, err)
-	}
-	return r
-}
-
-// events splits a stream into its data payloads.
-func events(t *testing.T, b []byte) (chunks []openai.Response, raw []string) {
-	t.Helper()
-	for part := range bytes.SplitSeq(bytes.TrimSuffix(b, []byte("\n\n")), []byte("\n\n")) {
-		data, ok := bytes.CutPrefix(part, []byte("data: "))
-		if !ok {
-			t.Fatalf("event %q has no data", part)
-		}
-		raw = append(raw, string(data))
-		var c openai.Response
-		if string(data) != "[DONE]" {
-			if err := json.Unmarshal(data, &c); err != nil {
-				t.Fatalf("chunk %q: %v", data, err)
-			}
-			chunks = append(chunks, c)
-		}
-	}
-	return chunks, raw
-}
-
-const question = `"messages":[{"role":"user","content":"the cat sat on the mat"}],"seed":3`
 
 func TestChat(t *testing.T) {
 	for _, method := range []string{"NONE", "NGRAM"} {
@@ -376,106 +258,6 @@ func TestRefusals(t *testing.T) {
 	}
 	if c := f.engine.Counters(); c.Requests != 0 || c.Queued != 0 {
 		t.Errorf("refused requests reached the engine: %+v", c)
-	}
-}
-
-func TestBusy(t *testing.T) {
-	f := serve(t, fixtureOptions{delay: 5 * time.Millisecond, engine: engine.Options{MaxRunning: 1, MaxQueue: 1}})
-	done := make(chan struct{})
-	for range 2 {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			http.Post(f.url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"a","max_tokens":60,"ignore_eos":true}`))
-		}()
-	}
-	waitFor(t, func() bool { c := f.engine.Counters(); return c.Running == 1 && c.Queued == 1 })
-	status, b, h := f.call(t, "POST", "/v1/completions", `{"prompt":"a"}`)
-	if status != 503 || !bytes.Contains(b, []byte(`"overloaded"`)) || h.Get("Retry-After") == "" {
-		t.Errorf("third request: %d %s, want 503 overloaded", status, b)
-	}
-	<-done
-	<-done
-}
-
-// waitFor polls a condition; it fails the test after five seconds.
-func waitFor(t *testing.T, ok func() bool) {
-	t.Helper()
-	for range 5000 {
-		if ok() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the condition did not come true in five seconds")
-}
-
-// openStream starts a long streamed answer and reads its first line.
-func (f *fixture) openStream(t *testing.T, maxTokens string) (*bufio.Reader, func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	req, err := http.NewRequestWithContext(ctx, "POST", f.url+"/v1/completions", strings.NewReader(`{"prompt":"a","ignore_eos":true,"stream":true,"max_tokens":`+maxTokens+`}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { resp.Body.Close() })
-	r := bufio.NewReader(resp.Body)
-	if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "data: {") {
-		t.Fatalf("first line %q, %v", line, err)
-	}
-	return r, cancel
-}
-
-func TestDisconnectFreesTheSlot(t *testing.T) {
-	f := serve(t, fixtureOptions{delay: 2 * time.Millisecond, engine: engine.Options{MaxRunning: 1}})
-	_, cancel := f.openStream(t, "500")
-	if c := f.engine.Counters(); c.Running != 1 {
-		t.Fatalf("counters %+v, want one running", c)
-	}
-	cancel()
-	waitFor(t, func() bool { c := f.engine.Counters(); return c.Running == 0 && c.Aborted == 1 })
-	f.ask(t, "/v1/completions", `{"prompt":"a","max_tokens":2}`)
-}
-
-func TestDrain(t *testing.T) {
-	f := serve(t, fixtureOptions{delay: time.Millisecond})
-	r, cancel := f.openStream(t, "60")
-	defer cancel()
-	f.Drain()
-	if status, b, _ := f.call(t, "POST", "/v1/completions", `{"prompt":"a"}`); status != 503 || !bytes.Contains(b, []byte("shutting_down")) {
-		t.Errorf("request while draining: %d %s", status, b)
-	}
-	if status, b, _ := f.call(t, "GET", "/health", ""); status != 503 || !bytes.Contains(b, []byte("draining")) {
-		t.Errorf("/health while draining: %d %s", status, b)
-	}
-	rest, err := io.ReadAll(r)
-	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
-		t.Errorf("the running stream ended with %q, %v", rest[max(0, len(rest)-60):], err)
-	}
-}
-
-func TestSlowReaderHoldsNoSlot(t *testing.T) {
-	f := serve(t, fixtureOptions{engine: engine.Options{MaxRunning: 1}})
-	r, cancel := f.openStream(t, "400")
-	defer cancel()
-	waitFor(t, func() bool { return f.engine.Counters().Running == 0 })
-	rest, err := io.ReadAll(r)
-	if err != nil || !bytes.HasSuffix(rest, []byte("data: [DONE]\n\n")) {
-		t.Errorf("the stream read late ended with %q, %v", rest[max(0, len(rest)-60):], err)
-	}
-}
-
-func TestLoading(t *testing.T) {
-	s := New(Options{Model: "fake"})
-	for path, want := range map[string]int{"/health": 503, "/v1/models": 503, "/server_info": 503, "/metrics": 200} {
-		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		if w.Code != want {
-			t.Errorf("%s while loading: %d, want %d: %s", path, w.Code, want, w.Body)
-		}
 	}
 }
 
