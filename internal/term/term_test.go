@@ -3,6 +3,7 @@ package term
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +15,7 @@ import (
 // screen is a terminal that understands what Progress writes: text, line ends, carriage returns, "up n lines" and
 // "clear from here on". A line that reaches the last column would wrap: it fails.
 type screen struct {
+	mu     sync.Mutex
 	lines  []string
 	row    int
 	col    int
@@ -23,6 +25,8 @@ type screen struct {
 }
 
 func (s *screen) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.writes++
 	if err := s.show(b); err != nil && s.err == nil {
 		s.err = err
@@ -73,6 +77,8 @@ func (s *screen) grow() {
 }
 
 func (s *screen) shows() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.err != nil {
 		return s.err.Error()
 	}
