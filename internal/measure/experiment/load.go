@@ -26,7 +26,7 @@ func (m *start) chat(prompt string) loadgen.Chat {
 
 func (m *start) job(r record.Request, prompt string) (loadgen.Job, error) {
 	m.id++
-	r.ID = m.id
+	r.ID, r.MaxTokens = m.id, m.o.MaxTokens
 	body, err := m.chat(prompt).Body()
 	return loadgen.Job{Request: r, Body: body}, err
 }

@@ -86,6 +86,7 @@ func (c *Client) send(ctx context.Context, body []byte, at *stamps) (*http.Respo
 
 // drain is the hot path: read, stamp, copy.
 func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream, watchdog *time.Timer, cancel context.CancelCauseFunc) {
+	s.Proto = res.Proto
 	s.Status, s.ContentType, s.Encoding = res.StatusCode, res.Header.Get("Content-Type"), res.Header.Get("Content-Encoding")
 	s.Body = make([]byte, 0, 64<<10)
 	s.Reads = make([]record.Read, 0, 256)

@@ -85,7 +85,7 @@ func between(from, to int64) []float64 {
 }
 
 // Count sorts requests into sent, ok, failed and excluded. Excluded requests succeeded without telling their number of
-// tokens; they count in no token metric. Warm-up is not counted at all.
+// tokens, or were in flight when the window closed; they count in no token metric. Warm-up is not counted at all.
 func Count(requests []record.Request) record.Counts {
 	c := record.Counts{Errors: map[string]int{}}
 	for i := range requests {
@@ -96,6 +96,9 @@ func Count(requests []record.Request) record.Counts {
 		c.Sent++
 		_, known := r.OutputTokens()
 		switch {
+		case r.Censored:
+			c.Excluded++
+			c.Censored++
 		case !r.OK:
 			c.Failed++
 			c.Errors[r.ErrorClass]++

@@ -24,7 +24,7 @@ func stream(n int, at []float64, tokens []int) record.Request {
 	r := record.Request{OK: true, Level: 1, Usage: &openai.Usage{CompletionTokens: n}, First: -1, FirstOut: -1, Last: -1, Text: "x", Finish: "length"}
 	for i, t := range at {
 		ns := int64(t * 1e6)
-		r.Events = append(r.Events, record.Event{At: ns, Read: i + 1, Kind: record.EventText, Tokens: tokens[i]})
+		r.Events = append(r.Events, record.Event{At: ns, Read: int32(i + 1), Kind: record.EventText, Tokens: int32(tokens[i])})
 		if r.First < 0 {
 			r.First, r.FirstOut = ns, ns
 		}

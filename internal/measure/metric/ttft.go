@@ -58,7 +58,7 @@ func queueDelay() Metric {
 // token.
 func Buffered(r *record.Request) bool {
 	total, most := 0, 0
-	inRead := map[int]int{}
+	inRead := map[int32]int{}
 	for _, e := range r.Events {
 		if e.Kind.Generates() {
 			total++

@@ -12,9 +12,10 @@ import (
 // Fill computes from the stream everything in r that the answer decides: stamps from the first byte on, events, text,
 // usage, finish and success. It is a pure function of the stream; r keeps what it says about the request itself.
 func (s *Stream) Fill(r *Request) {
-	r.Status, r.OK, r.ErrorClass, r.Error = s.Status, false, "", ""
+	r.Status, r.Proto, r.OK, r.ErrorClass, r.Error = s.Status, s.Proto, false, "", ""
 	r.FirstByte, r.First, r.FirstOut, r.Last, r.Done = -1, -1, -1, -1, s.EndAt
 	r.Usage, r.Timings, r.Finish, r.Model, r.Text, r.Reasoning, r.Events = nil, nil, "", "", "", "", nil
+	r.Others, r.Tools, r.Heartbeats, r.Notes = nil, nil, 0, nil
 	if len(s.Reads) > 0 {
 		r.FirstByte = s.Reads[0].At
 	}
@@ -106,7 +107,7 @@ func (f *filler) events() {
 }
 
 func (f *filler) event(e sse.Event) {
-	ev := Event{At: e.At, Read: e.Read, Kind: EventOther, Bytes: e.Size}
+	ev := Event{At: e.At, Read: int32(e.Read), Bytes: int32(e.Size)}
 	defer func() { f.r.Events = append(f.r.Events, ev) }()
 	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
 		ev.Kind = EventDone
@@ -134,7 +135,8 @@ func (f *filler) event(e sse.Event) {
 		return
 	}
 	was := f.finished
-	ev.Kind, ev.Tokens = f.chunk(c)
+	kind, tokens := f.chunk(c)
+	ev.Kind, ev.Tokens = kind, int32(tokens)
 	if f.finished && !was {
 		f.finish = len(f.r.Events)
 	}
@@ -308,7 +310,7 @@ func (f *filler) settle() {
 	for _, e := range r.Events {
 		if e.Kind.Generates() {
 			events++
-			sum += e.Tokens
+			sum += int(e.Tokens)
 			sized = sized && e.Tokens > 0
 		}
 	}
@@ -318,7 +320,7 @@ func (f *filler) settle() {
 	e := &r.Events[f.finish]
 	e.Kind = EventTokens
 	if sized {
-		e.Tokens = n - sum
+		e.Tokens = int32(n - sum)
 	}
 	r.Last = e.At
 }

@@ -16,40 +16,6 @@ type Warning struct {
 	Text string `json:"text"`
 }
 
-// EventKind says what a stream event carried.
-type EventKind string
-
-// The kinds of events. Text, Reasoning, Tool and Tokens generate; the others do not. Tokens is an event without any text
-// in which the running token count grew: the server holds text back.
-const (
-	EventRole      EventKind = "role"
-	EventText      EventKind = "text"
-	EventReasoning EventKind = "reasoning"
-	EventTool      EventKind = "tool"
-	EventTokens    EventKind = "tokens"
-	EventUsage     EventKind = "usage"
-	EventFinish    EventKind = "finish"
-	EventError     EventKind = "error"
-	EventDone      EventKind = "done"
-	EventOther     EventKind = "other"
-)
-
-// Generates reports whether events of this kind carry output tokens.
-func (k EventKind) Generates() bool {
-	return k == EventText || k == EventReasoning || k == EventTool || k == EventTokens
-}
-
-// Event is one server-sent event. At is the return of the read that completed it; Read numbers that read, so that
-// events released in one lump are visible. Tokens is the token count if the server told it (token ids, continuous
-// usage), else 0.
-type Event struct {
-	At     int64     `json:"at"`
-	Read   int       `json:"read"`
-	Kind   EventKind `json:"kind"`
-	Tokens int       `json:"tokens,omitempty"`
-	Bytes  int       `json:"bytes"`
-}
-
 // Request is one request from schedule to end. Stamps are those of bench-metric definitions (docs/metrics.md).
 type Request struct {
 	ID       int    `json:"id"`
@@ -58,6 +24,8 @@ type Request struct {
 	Warmup   bool   `json:"warmup,omitempty"`
 	Trial    int    `json:"trial"`
 	Level    int    `json:"level"` // concurrency of the level it belongs to
+
+	MaxTokens int `json:"max_tokens,omitempty"` // most tokens asked for; 0 unknown
 
 	Sched     int64 `json:"sched"`      // planned send time; equals Call in a closed loop
 	Call      int64 `json:"call"`       // our code starts the request
@@ -72,7 +40,9 @@ type Request struct {
 	Done      int64 `json:"done"`       // [DONE], or EOF if none
 
 	Status     int             `json:"status"`
+	Proto      string          `json:"proto,omitempty"` // "HTTP/1.1" or "HTTP/2.0"
 	OK         bool            `json:"ok"`
+	Censored   bool            `json:"censored,omitempty"`    // in flight when the window closed: neither a success nor a failure
 	ErrorClass string          `json:"error_class,omitempty"` // one of the Class constants
 	Error      string          `json:"error,omitempty"`
 	Usage      *openai.Usage   `json:"usage,omitempty"` // nil: unknown
@@ -81,6 +51,10 @@ type Request struct {
 	Model      string          `json:"model,omitempty"`
 	Text       string          `json:"text"`
 	Reasoning  string          `json:"reasoning,omitempty"`
+	Others     []string        `json:"others,omitempty"`     // texts of the choices after the first, n > 1
+	Tools      []ToolCall      `json:"tools,omitempty"`      // of the first choice
+	Heartbeats int             `json:"heartbeats,omitempty"` // comment lines that kept the connection alive
+	Notes      []string        `json:"notes,omitempty"`      // the Note constants that apply
 	Events     []Event         `json:"events,omitempty"`
 }
 
@@ -150,8 +124,9 @@ type Counts struct {
 	Sent     int            `json:"sent"`
 	OK       int            `json:"ok"`
 	Failed   int            `json:"failed"`
-	Excluded int            `json:"excluded"`
-	Errors   map[string]int `json:"errors"` // by class
+	Excluded int            `json:"excluded"`           // succeeded without telling their tokens, and the censored ones
+	Censored int            `json:"censored,omitempty"` // in flight when the window closed
+	Errors   map[string]int `json:"errors"`             // by class
 }
 
 // Level is one concurrency or rate of a bench.

@@ -40,7 +40,8 @@ const (
 // read. All that Request says about the answer is computed from it by Fill, at the time of measuring and again from
 // disk.
 type Stream struct {
-	Status      int    `json:"status"` // 0 when no response header came
+	Status      int    `json:"status"`          // 0 when no response header came
+	Proto       string `json:"proto,omitempty"` // "HTTP/1.1" or "HTTP/2.0"
 	ContentType string `json:"content_type"`
 	Encoding    string `json:"content_encoding,omitempty"`
 	End         End    `json:"end"`

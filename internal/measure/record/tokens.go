@@ -43,7 +43,7 @@ type Arrival struct {
 // Arrivals groups the generating events.
 func (r *Request) Arrivals() []Arrival {
 	var out []Arrival
-	last, read, gap := int64(0), 0, r.burstGap()
+	last, read, gap := int64(0), int32(0), r.burstGap()
 	known, one, all := true, r.oneEach(), r.allTold()
 	for _, e := range r.Events {
 		if !e.Kind.Generates() {
@@ -56,7 +56,7 @@ func (r *Request) Arrivals() []Arrival {
 		last, read = e.At, e.Read
 		a := &out[len(out)-1]
 		a.Events++
-		tokens := e.Tokens
+		tokens := int(e.Tokens)
 		if one {
 			tokens = 1
 		}
@@ -89,7 +89,7 @@ func (r *Request) allTold() bool {
 	sum := 0
 	for _, e := range r.Events {
 		if e.Kind.Generates() {
-			sum += e.Tokens
+			sum += int(e.Tokens)
 		}
 	}
 	return ok && sum == n
