@@ -3,11 +3,12 @@ package sse
 import (
 	"bytes"
 	"errors"
-	"io"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,10 @@ import (
 func parse(t interface{ Fatal(...any) }, pieces ...string) []Event {
 	var p Parser
 	var got []Event
-	keep := func(e Event) { got = append(got, e) }
+	keep := func(e Event) {
+		e.Data = bytes.Clone(e.Data) // it is the parser's until emit returns
+		got = append(got, e)
+	}
 	for i, s := range pieces {
 		if err := p.Feed([]byte(s), int64(10*(i+1)), i+1, keep); err != nil {
 			t.Fatal(err)
@@ -94,46 +98,85 @@ func TestStamps(t *testing.T) {
 	}
 }
 
+// feed gives b in reads of n bytes, into a buffer that is used again, and returns what came and the largest buffer kept.
+func feed(p *Parser, b []byte, n int) (got []string, err error) {
+	buf := make([]byte, n)
+	for i := 1; len(b) > 0; i++ {
+		m := copy(buf, b)
+		b = b[m:]
+		if err := p.Feed(buf[:m], int64(i), i, func(e Event) { got = append(got, string(e.Data)) }); err != nil {
+			return got, err
+		}
+	}
+	return got, nil
+}
+
 func TestLongEvents(t *testing.T) {
-	for _, n := range []int{70 << 10, 3 << 20} {
-		want := strings.Repeat("x", n)
-		r := NewReader(strings.NewReader("data: "+want+"\n\n"), nil)
-		e, err := r.Next()
-		if err != nil || string(e.Data) != want {
-			t.Errorf("%d bytes: got %d bytes, error %v", n, len(e.Data), err)
-		}
-		if _, err := r.Next(); err != io.EOF {
-			t.Errorf("after the last event: got %v, want io.EOF", err)
-		}
-	}
-	r := NewReader(strings.NewReader("data: "+strings.Repeat("x", MaxEvent)+"\n\n"), nil)
-	if _, err := r.Next(); !errors.Is(err, ErrTooLong) {
-		t.Errorf("event above the limit: got error %v, want ErrTooLong", err)
-	}
-}
-
-func TestReaderSurfacesBreak(t *testing.T) {
-	broken := errors.New("connection reset")
-	r := NewReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b"), errReader{broken}), func() int64 { return 5 })
-	var got []string
-	for {
-		e, err := r.Next()
-		if err != nil {
-			if !errors.Is(err, broken) {
-				t.Fatalf("got error %v, want %v", err, broken)
+	for _, n := range []int{70 << 10, 3 << 20, MaxEvent} {
+		for _, size := range []int{4 << 10, n + 100} {
+			var p Parser
+			want := strings.Repeat("x", n)
+			got, err := feed(&p, []byte("data: "+want+"\n\ndata: y\n\n"), size)
+			if err != nil || len(got) != 2 || got[0] != want || got[1] != "y" {
+				t.Errorf("%d bytes in reads of %d: got %d events, error %v", n, size, len(got), err)
 			}
-			break
+			if kept := cap(p.line) + cap(p.buffer); kept > 2*keepBuffer {
+				t.Errorf("%d bytes in reads of %d: the parser keeps %d bytes for the next event", n, size, kept)
+			}
 		}
-		got = append(got, datas([]Event{e})...)
-	}
-	if diff := cmp.Diff([]string{"a", "b|cut"}, got); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
 	}
 }
 
-type errReader struct{ err error }
+func TestTooLong(t *testing.T) {
+	long := strings.Repeat("x", MaxEvent+1)
+	for name, in := range map[string]string{"data": "data: " + long, "name": "event: " + long, "lines": "data: " + long[:MaxEvent/2] + "\ndata: " + long[:MaxEvent/2+1]} {
+		for _, size := range []int{64 << 10, 3 * MaxEvent} {
+			var p Parser
+			if got, err := feed(&p, []byte(in+"\n\n"), size); !errors.Is(err, ErrTooLong) || len(got) > 0 {
+				t.Errorf("%s above the limit in reads of %d: got %d events and error %v, want ErrTooLong", name, size, len(got), err)
+			}
+		}
+	}
+}
 
-func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+// What means nothing is not kept, however long it is.
+func TestCommentsAndUnknownFieldsAreNotKept(t *testing.T) {
+	for _, start := range []string{": ", "retry: ", "nonsense", "x: "} {
+		var p Parser
+		got, err := feed(&p, []byte(start+strings.Repeat("x", 2*MaxEvent)+"\ndata: a\n\n"), 64<<10)
+		if err != nil || len(got) != 1 || cap(p.line) > 2*64<<10 {
+			t.Errorf("%q: got %q, error %v, line buffer of %d bytes", start, got, err, cap(p.line))
+		}
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	var p Parser
+	event := []byte("event: message\nid: 7\ndata: " + strings.Repeat("x", 200) + "\n\n")
+	var n int
+	emit := func(e Event) { n += len(e.Data) }
+	if got := testing.AllocsPerRun(100, func() { p.Feed(event, 1, 1, emit) }); got != 0 {
+		t.Errorf("whole events: %v allocations an event, want 0", got)
+	}
+	if got := testing.AllocsPerRun(100, func() {
+		for i := 0; i < len(event); i += 50 {
+			p.Feed(event[i:min(i+50, len(event))], 1, 1, emit)
+		}
+	}); got != 0 {
+		t.Errorf("events over several reads: %v allocations an event, want 0", got)
+	}
+}
+
+func BenchmarkFeed(b *testing.B) {
+	event := []byte("data: " + strings.Repeat("x", 212) + "\n\n")
+	b.SetBytes(int64(len(event)))
+	b.ReportAllocs()
+	var p Parser
+	n := 0
+	for b.Loop() {
+		p.Feed(event, 1, 1, func(e Event) { n += len(e.Data) })
+	}
+}
 
 // Any division of the same bytes into reads gives the same events.
 func TestSplitLaw(t *testing.T) {
@@ -152,6 +195,9 @@ func TestSplitLaw(t *testing.T) {
 
 func checkSplit(t interface{ Fatal(...any) }, b []byte, cuts []int) {
 	want := datas(parse(t, string(b)))
+	if diff := cmp.Diff(datas(reference(b, len(b))), want); diff != "" {
+		t.Fatal("not the events of the reference parser, " + string(b) + " (-reference +got):\n" + diff)
+	}
 	var single, split []string
 	for i := range b {
 		single = append(single, string(b[i:i+1]))
@@ -164,8 +210,12 @@ func checkSplit(t interface{ Fatal(...any) }, b []byte, cuts []int) {
 	}
 	split = append(split, rest)
 	for _, pieces := range [][]string{single, split} {
-		if diff := cmp.Diff(want, datas(parse(t, pieces...))); diff != "" {
+		got := parse(t, pieces...)
+		if diff := cmp.Diff(want, datas(got)); diff != "" {
 			t.Fatal("split changed the events of " + string(b) + " (-whole +split):\n" + diff)
+		}
+		if diff := cmp.Diff(reference(b, lengths(pieces)...), got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal("stamps of " + fmt.Sprintf("%q", pieces) + " (-reference +got):\n" + diff)
 		}
 	}
 }
@@ -177,6 +227,9 @@ func FuzzSplit(f *testing.F) {
 		f.Add([]byte(s), []byte{1, 2, 3})
 	}
 	f.Fuzz(func(t *testing.T, b, cuts []byte) {
+		if len(b) > 1000 {
+			return // the reference is slow, and long events have a test of their own
+		}
 		var ns []int
 		for _, c := range cuts {
 			ns = append(ns, int(c))
