@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/template"
 	"time"
+
+	"treeline/internal/measure/strictyaml"
 )
 
 // InitOptions say what plan Init writes. Zero numbers mean the defaults of a plan.
@@ -60,7 +62,7 @@ func Init(o InitOptions) (string, error) {
 		return "", fmt.Errorf("plan --init: %w", err)
 	}
 	_, err = Parse("plan", []byte(b.String()))
-	var faults Errors
+	var faults strictyaml.Errors
 	if errors.As(err, &faults) { // places in a text that nobody has seen help nobody
 		var messages []string
 		for _, f := range faults {

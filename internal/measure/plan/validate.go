@@ -13,40 +13,40 @@ import (
 var armName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$`)
 
 // validate adds every fault of a filled form.
-func (f *faults) validate(form file) {
+func (f faults) validate(form file) {
 	if form.Schema != Schema {
-		f.at(path("schema"), "schema is %q; this version reads %q", form.Schema, Schema)
+		f.At(path("schema"), "schema is %q; this version reads %q", form.Schema, Schema)
 	}
 	if b := *form.Blocks; b < 1 || b > 1000 {
-		f.at(path("blocks"), "blocks is %d; give 1 to 1000 (3 at least for a verdict)", b)
+		f.At(path("blocks"), "blocks is %d; give 1 to 1000 (3 at least for a verdict)", b)
 	}
 	if m := *form.Margin; !(m > 0 && m < 1) {
-		f.at(path("margin"), "margin is %g; give a share above 0 and below 1, such as 0.02 for 2 %%", m)
+		f.At(path("margin"), "margin is %g; give a share above 0 and below 1, such as 0.02 for 2 %%", m)
 	}
 	f.workload(form.Workload)
 	if s := *form.Idle.MaxForeign; !(s >= 0 && s <= 1) {
-		f.at(path("idle", "max_foreign"), "max_foreign is %g; give a share of the machine from 0 to 1", s)
+		f.At(path("idle", "max_foreign"), "max_foreign is %g; give a share of the machine from 0 to 1", s)
 	}
 	if *form.Idle.Wait < 0 {
-		f.at(path("idle", "wait"), "wait is negative")
+		f.At(path("idle", "wait"), "wait is negative")
 	}
 	f.arms(form)
 }
 
 func path(steps ...any) []any { return steps }
 
-func (f *faults) workload(w fileWorkload) {
+func (f faults) workload(w fileWorkload) {
 	known := workload.Categories()
 	for i, c := range w.Categories {
 		if !slices.Contains(known, c) {
-			f.at(path("workload", "categories", i), "unknown category %q; known: %s", c, strings.Join(known, ", "))
+			f.At(path("workload", "categories", i), "unknown category %q; known: %s", c, strings.Join(known, ", "))
 		}
 	}
 	if w.File != "" && (w.PerCategory != nil || len(w.Categories) > 0) {
-		f.at(path("workload", "file"), "file excludes per_category and categories, which draw from the built-in prompts; use prompts to take a number of the file's")
+		f.At(path("workload", "file"), "file excludes per_category and categories, which draw from the built-in prompts; use prompts to take a number of the file's")
 	}
 	if w.File == "" && w.Prompts != nil {
-		f.at(path("workload", "prompts"), "prompts draws from a file; for the built-in prompts use per_category")
+		f.At(path("workload", "prompts"), "prompts draws from a file; for the built-in prompts use per_category")
 	}
 	f.atLeast("per_category", w.PerCategory, 1)
 	f.atLeast("prompts", w.Prompts, 1)
@@ -54,68 +54,68 @@ func (f *faults) workload(w fileWorkload) {
 	f.atLeast("warmup", w.Warmup, 0)
 	f.atLeast("trials", w.Trials, 1)
 	if *w.StallTimeout <= 0 {
-		f.at(path("workload", "stall_timeout"), "stall_timeout must be above zero")
+		f.At(path("workload", "stall_timeout"), "stall_timeout must be above zero")
 	}
 	if t := *w.Temperature; !(t >= 0 && t <= 5) {
-		f.at(path("workload", "temperature"), "temperature is %g; give 0 to 5", t)
+		f.At(path("workload", "temperature"), "temperature is %g; give 0 to 5", t)
 	}
 }
 
-func (f *faults) atLeast(key string, value *int, least int) {
+func (f faults) atLeast(key string, value *int, least int) {
 	if value != nil && *value < least {
-		f.at(path("workload", key), "%s is %d; give %d or more", key, *value, least)
+		f.At(path("workload", key), "%s is %d; give %d or more", key, *value, least)
 	}
 }
 
-func (f *faults) arms(form file) {
+func (f faults) arms(form file) {
 	if len(form.Arms) < 2 {
-		f.at(path("arms"), "%d arm(s); a comparison needs at least two", len(form.Arms))
+		f.At(path("arms"), "%d arm(s); a comparison needs at least two", len(form.Arms))
 	}
 	seen := map[string]bool{}
 	for i, a := range form.Arms {
 		at := func(key string) []any { return path("arms", i, key) }
 		if !armName.MatchString(a.Name) {
-			f.at(at("name"), "name %q; give a letter or digit followed by up to 39 letters, digits, dots, dashes or underscores", a.Name)
+			f.At(at("name"), "name %q; give a letter or digit followed by up to 39 letters, digits, dots, dashes or underscores", a.Name)
 		} else if seen[a.Name] {
-			f.at(at("name"), "a second arm named %q", a.Name)
+			f.At(at("name"), "a second arm named %q", a.Name)
 		}
 		seen[a.Name] = true
 		if !slices.Contains(Methods(), a.Method) {
-			f.at(at("method"), "unknown method %q; known: %s", a.Method, strings.Join(Methods(), ", "))
+			f.At(at("method"), "unknown method %q; known: %s", a.Method, strings.Join(Methods(), ", "))
 		}
 		if a.Server != "" && !slices.Contains(Kinds(), a.Server) {
-			f.at(at("server"), "unknown server %q; known: %s", a.Server, strings.Join(Kinds(), ", "))
+			f.At(at("server"), "unknown server %q; known: %s", a.Server, strings.Join(Kinds(), ", "))
 		}
 		if *a.ReadyTimeout <= 0 {
-			f.at(at("ready_timeout"), "ready_timeout must be above zero")
+			f.At(at("ready_timeout"), "ready_timeout must be above zero")
 		}
 		f.launch(a, at)
 	}
 	if len(form.Arms) > 0 && form.Baseline != "" && !seen[form.Baseline] {
-		f.at(path("baseline"), "no arm is named %q", form.Baseline)
+		f.At(path("baseline"), "no arm is named %q", form.Baseline)
 	}
 }
 
 // launch checks how an arm is started.
-func (f *faults) launch(a fileArm, at func(string) []any) {
+func (f faults) launch(a fileArm, at func(string) []any) {
 	switch {
 	case a.Treeline == nil && len(a.Command) == 0:
-		f.at(at("name"), "arm %s has neither treeline (our own server) nor command (any server)", a.Name)
+		f.At(at("name"), "arm %s has neither treeline (our own server) nor command (any server)", a.Name)
 	case a.Treeline != nil && len(a.Command) > 0:
-		f.at(at("command"), "arm %s has both treeline and command; remove one", a.Name)
+		f.At(at("command"), "arm %s has both treeline and command; remove one", a.Name)
 	case a.Treeline != nil && a.Treeline.Model == "":
-		f.at(at("treeline"), "model is missing")
+		f.At(at("treeline"), "model is missing")
 	case a.Treeline != nil:
 		for _, flag := range a.Treeline.Flags {
 			if name, _, _ := strings.Cut(flag, "="); slices.Contains([]string{"--port", "--host", "--speculative-algorithm"}, name) {
-				f.at(at("treeline"), "flag %s is set by the experiment (method and port of the arm); remove it", name)
+				f.At(at("treeline"), "flag %s is set by the experiment (method and port of the arm); remove it", name)
 			}
 		}
 	case a.Port == 0 && !namesPort(a):
-		f.at(at("command"), "the command has no {port}, and the arm no port; write --port, \"{port}\" or give the port that the server listens on")
+		f.At(at("command"), "the command has no {port}, and the arm no port; write --port, \"{port}\" or give the port that the server listens on")
 	}
 	if a.Port < 0 || a.Port > 65535 {
-		f.at(at("port"), "port is %d; give 1 to 65535, or leave it out for a free one", a.Port)
+		f.At(at("port"), "port is %d; give 1 to 65535, or leave it out for a free one", a.Port)
 	}
 }
 

@@ -1,7 +1,8 @@
-package plan
+package strictyaml
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Error is one fault of a plan file, with its place. Line and Col count from 1; 0 means the file as a whole.
+// Error is one fault of a file, with its place. Line and Col count from 1; 0 means the file as a whole.
 type Error struct {
 	File      string
 	Line, Col int
@@ -30,15 +31,22 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s\n  %s | %s\n  %s | %s^", s, number, e.Source, strings.Repeat(" ", len(number)), strings.Repeat(" ", max(1, e.Col)-1))
 }
 
-// faults collects the errors of one file.
-type faults struct {
+// Faults collects the errors of one file.
+type Faults struct {
 	file  string
 	lines []string
 	root  *yaml.Node
+	form  any
 	all   []*Error
 }
 
-func (f *faults) add(line, col int, format string, args ...any) {
+// New begins with the text of a file; file names it in errors.
+func New(file string, text []byte) *Faults {
+	return &Faults{file: file, lines: strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")}
+}
+
+// Add adds a fault at a place; line 0 means the file as a whole.
+func (f *Faults) Add(line, col int, format string, args ...any) {
 	e := &Error{File: f.file, Line: line, Col: col, Msg: fmt.Sprintf(format, args...)}
 	if line >= 1 && line <= len(f.lines) {
 		// Tabs would shift the mark under the source line.
@@ -47,9 +55,9 @@ func (f *faults) add(line, col int, format string, args ...any) {
 	f.all = append(f.all, e)
 }
 
-// at adds a fault of the value at a path of keys and list indices; where the path ends early, the fault is that of
+// At adds a fault of the value at a path of keys and list indices; where the path ends early, the fault is that of
 // the innermost value that exists.
-func (f *faults) at(path []any, format string, args ...any) {
+func (f *Faults) At(path []any, format string, args ...any) {
 	n := f.root
 	for _, step := range path {
 		next := child(n, step)
@@ -59,10 +67,10 @@ func (f *faults) at(path []any, format string, args ...any) {
 		n = next
 	}
 	if n == nil {
-		f.add(0, 0, format, args...)
+		f.Add(0, 0, format, args...)
 		return
 	}
-	f.add(n.Line, n.Column, format, args...)
+	f.Add(n.Line, n.Column, format, args...)
 }
 
 func child(n *yaml.Node, step any) *yaml.Node {
@@ -87,8 +95,8 @@ var (
 	unknownField = regexp.MustCompile(`^field (\S+) not found in type \S+\.(\S+)$`)
 )
 
-// yaml adds the faults that the YAML package reports, which names lines and Go types, in terms of the plan.
-func (f *faults) yaml(err error) {
+// yaml adds the faults that the YAML package reports, which names lines and Go types, in terms of the file.
+func (f *Faults) yaml(err error) {
 	messages := []string{err.Error()}
 	if te, ok := err.(*yaml.TypeError); ok {
 		messages = te.Errors
@@ -100,41 +108,50 @@ func (f *faults) yaml(err error) {
 			text = m[2]
 		}
 		if m := unknownField.FindStringSubmatch(text); m != nil {
-			f.add(line, f.column(line, m[1]), "unknown key %q; known here: %s", m[1], strings.Join(keysOf(m[2]), ", "))
+			f.Add(line, f.column(line, m[1]), "unknown key %q; known here: %s", m[1], strings.Join(keysOf(reflect.TypeOf(f.form), m[2]), ", "))
 			continue
 		}
 		text = unmarshal.ReplaceAllString(strings.TrimPrefix(text, "yaml: "), "can't read")
-		for goType, word := range map[string]string{
-			"[]string": "a list of strings", "[]plan.fileArm": "a list of arms", "plan.file": "a plan",
-			"map[string]string": "names with string values", "time.Duration": "a duration such as 30s or 5m", "int": "a whole number",
-			"uint64": "a whole number from 0", "float64": "a number", "bool": "true or false",
-		} {
-			if rest, ok := strings.CutSuffix(text, "into "+goType); ok {
-				text = rest + "as " + word
-				break
-			}
+		if before, goType, ok := strings.Cut(text, "into "); ok {
+			text = before + "as " + kindOf(goType)
 		}
-		f.add(line, f.firstColumn(line), "%s", text)
+		f.Add(line, f.firstColumn(line), "%s", text)
 	}
 }
 
+// kindOf says in words what a Go type takes.
+func kindOf(goType string) string {
+	words := map[string]string{
+		"[]string": "a list of strings", "map[string]string": "names with string values", "time.Duration": "a duration such as 30s or 5m",
+		"int": "a whole number", "uint64": "a whole number from 0", "float64": "a number", "bool": "true or false", "string": "a string",
+		"[]float64": "a list of numbers",
+	}
+	if w, ok := words[goType]; ok {
+		return w
+	}
+	if strings.HasPrefix(goType, "[]") {
+		return "a list"
+	}
+	return "keys with values"
+}
+
 // column finds where a key stands in its line.
-func (f *faults) column(line int, key string) int {
+func (f *Faults) column(line int, key string) int {
 	if line < 1 || line > len(f.lines) {
 		return 1
 	}
 	return max(0, strings.Index(f.lines[line-1], key)) + 1
 }
 
-func (f *faults) firstColumn(line int) int {
+func (f *Faults) firstColumn(line int) int {
 	if line < 1 || line > len(f.lines) {
 		return 1
 	}
 	return len(f.lines[line-1]) - len(strings.TrimLeft(f.lines[line-1], " \t")) + 1
 }
 
-// err joins the faults in the order of the file; nil when there are none.
-func (f *faults) err() error {
+// Err joins the faults in the order of the file; nil when there are none.
+func (f *Faults) Err() error {
 	if len(f.all) == 0 {
 		return nil
 	}
