@@ -65,6 +65,7 @@ func commands() []func(*Env) *cobra.Command {
 		newRun,
 		newPull,
 		newServe,
+		newSimulate,
 	}
 }
 

@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TINY", filepath.Join(sharedtest.Root(t), "internal", "infer", "model", "llama", "testdata", "tiny-llama.q8_0.gguf"))
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"cut": cut, "exits": exits, "standin": standin, "waitfor": waitfor},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"address": address, "cut": cut, "exits": exits, "standin": standin, "waitfor": waitfor},
 	})
 }
 
@@ -106,4 +106,16 @@ func waitfor(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	ts.Fatalf("waitfor: nothing in %s after ten seconds", args[0])
+}
+
+// address puts the address in the first line of a file, and its port, into variables: "address URL FILE".
+func address(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: address VARIABLE FILE")
+	}
+	waitfor(ts, false, args[1:])
+	line, _, _ := strings.Cut(ts.ReadFile(args[1]), "\n")
+	url := line[strings.LastIndex(line, " ")+1:]
+	ts.Setenv(args[0], url)
+	ts.Setenv(args[0]+"_PORT", url[strings.LastIndex(url, ":")+1:])
 }

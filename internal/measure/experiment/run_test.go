@@ -371,10 +371,10 @@ func TestCommand(t *testing.T) {
 		want string
 	}{
 		{plan.Arm{Model: "m.gguf", Method: "ngram", Flags: []string{"--threads", "2"}}, "/bin/treeline serve m.gguf --host 127.0.0.1 --port 99 --speculative-algorithm NGRAM --threads 2"},
-		{plan.Arm{Command: []string{"vllm", "--port={port}", "{port}"}, Method: "none"}, "vllm --port=99 99"},
+		{plan.Arm{Command: []string{"vllm", "--port={port}", "{port}", "{start}"}, Method: "none"}, "vllm --port=99 99 7"},
 	}
 	for _, tt := range tests {
-		if got := strings.Join(r.command(tt.arm, 99), " "); got != tt.want {
+		if got := strings.Join(r.command(tt.arm, 99, 7), " "); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
 	}

@@ -93,7 +93,7 @@ func (r *runner) attempt(ctx context.Context, s step, folder string) (*record.St
 	if err != nil {
 		return nil, err
 	}
-	server, err := launch.Start(launch.Command{Args: r.command(s.arm, port), Env: withPort(s.arm.Env, port), Log: filepath.Join(folder, ServerLogFile)})
+	server, err := launch.Start(launch.Command{Args: r.command(s.arm, port, s.order), Env: filledIn(s.arm.Env, port, s.order), Log: filepath.Join(folder, ServerLogFile)})
 	if err != nil {
 		return nil, err
 	}
@@ -158,21 +158,21 @@ func failure(b *record.Bench) error {
 }
 
 // command is the argument vector of an arm's server. Our own server is this program.
-func (r *runner) command(a plan.Arm, port int) []string {
+func (r *runner) command(a plan.Arm, port, order int) []string {
 	if a.Model != "" {
 		return append([]string{
 			r.Executable, "serve", a.Model, "--host", "127.0.0.1", "--port", strconv.Itoa(port),
 			"--speculative-algorithm", strings.ToUpper(a.Method),
 		}, a.Flags...)
 	}
-	return withPort(a.Command, port)
+	return filledIn(a.Command, port, order)
 }
 
-// withPort replaces "{port}" in words.
-func withPort(words []string, port int) []string {
+// filledIn replaces "{port}" and "{start}", the number of the start in the run, in words.
+func filledIn(words []string, port, order int) []string {
 	out := slices.Clone(words)
 	for i := range out {
-		out[i] = strings.ReplaceAll(out[i], "{port}", strconv.Itoa(port))
+		out[i] = strings.NewReplacer("{port}", strconv.Itoa(port), "{start}", strconv.Itoa(order)).Replace(out[i])
 	}
 	return out
 }

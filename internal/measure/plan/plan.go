@@ -33,7 +33,7 @@ type Arm struct {
 	Method       string   // the speculative method it is meant to run, "none" for plain decoding
 	Model        string   // model of `treeline serve`
 	Flags        []string // further flags of `treeline serve`
-	Command      []string // argument vector; "{port}" in it and in Env stands for the port
+	Command      []string // argument vector; in it and in Env "{port}" stands for the port, "{start}" for the start's number
 	Env          []string // KEY=VALUE, sorted
 	Port         int      // 0: any free one
 	Server       string   // kind of server, "" detects it

@@ -329,7 +329,7 @@ func TestExamples(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no examples: %v", err)
 	}
-	starts := map[string]int{"prompt-lookup.yaml": 12, "sglang-three-arms.yaml": 18}
+	starts := map[string]int{"simulated.yaml": 8, "prompt-lookup.yaml": 12, "sglang-three-arms.yaml": 18}
 	for _, file := range files {
 		p, err := Load(file)
 		if err != nil {
