@@ -92,8 +92,8 @@ func TestEnds(t *testing.T) {
 		ends   time.Duration
 	}{
 		{"finish, then the end", 0, 0, []piece{{0, streamHead}, {time.Second, content("a") + finish}}, true, "", time.Second},
-		{"[DONE] and then silence", 30 * time.Second, 0, []piece{{0, streamHead}, {time.Second, content("a") + finish + doneTag}}, true, "", time.Second + doneGrace},
-		{"[DONE] over two reads", 30 * time.Second, 0, []piece{{0, streamHead}, {time.Second, content("a") + finish + "data: [DO"}, {time.Second, "NE]\n\n"}}, true, "", 2*time.Second + doneGrace},
+		{"[DONE] and then silence", 30 * time.Second, 0, []piece{{0, streamHead}, {time.Second, content("a") + finish + doneTag}}, true, "", time.Second},
+		{"[DONE] over two reads", 30 * time.Second, 0, []piece{{0, streamHead}, {time.Second, content("a") + finish + "data: [DO"}, {time.Second, "NE]\n\n"}}, true, "", 2 * time.Second},
 		{"the model writes [DONE]", 0, 0, []piece{{0, streamHead}, {time.Second, content("data: [DONE]")}, {time.Second, finish}}, true, "", 2 * time.Second},
 		{"silence from the start", time.Hour, 20 * time.Second, []piece{{0, ""}}, false, record.ClassTimeout, 20 * time.Second},
 		{"silence in the stream", time.Hour, 20 * time.Second, []piece{{0, streamHead}, {time.Second, content("a")}}, false, record.ClassTimeout, 21 * time.Second},

@@ -19,15 +19,18 @@ import (
 // errIdle is the cause of a request cancelled by the watchdog.
 var errIdle = errors.New("idle limit passed")
 
-// doneGrace is how long a stream may stay open after [DONE] before we close it. Reaching its end keeps the connection.
+// errWindow is the cause of the end of requests in flight when a window with a hard end closes.
+var errWindow = errors.New("the time is up")
+
+// doneGrace is how long a stream whose connection is to be used again may stay open after [DONE].
 const doneGrace = 250 * time.Millisecond
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+var buffers = sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }}
 
 // stamps are written by httptrace's callbacks, which may run in other goroutines and after the request is over.
 type stamps struct {
-	conn, wrote, header atomic.Int64
-	reused              atomic.Bool
+	conn, wrote atomic.Int64
+	reused      atomic.Bool
 }
 
 // Do sends body to the chat endpoint, fills in r's stamps of the request, and returns the answer as it arrived. It
@@ -41,21 +44,25 @@ func (c *Client) Do(ctx context.Context, body []byte, r *record.Request) *record
 	var at stamps
 	at.conn.Store(-1)
 	at.wrote.Store(-1)
-	at.header.Store(-1)
 	r.Call = c.Now()
 	if r.Sched == 0 {
 		r.Sched = r.Call
 	}
+	r.Header = -1
 	s := &record.Stream{EndAt: -1}
 	res, err := c.send(ctx, body, &at)
 	if err == nil {
+		r.Header = c.Now() // not httptrace's first byte, which may be that of a 1xx response
 		c.drain(ctx, res, s, watchdog, cancel)
 		res.Body.Close()
 	} else {
 		s.End, s.Error, s.EndAt = record.EndError, errorLine(ctx, err, c.o.Idle), c.Now()
 		s.Class = failureClass(ctx, at.conn.Load() >= 0)
+		if errors.Is(context.Cause(ctx), errWindow) {
+			s.End, s.Class = record.EndWindow, ""
+		}
 	}
-	r.Conn, r.Wrote, r.Header, r.Reused = at.conn.Load(), at.wrote.Load(), at.header.Load(), at.reused.Load()
+	r.Conn, r.Wrote, r.Reused = at.conn.Load(), at.wrote.Load(), at.reused.Load()
 	return s
 }
 
@@ -65,8 +72,11 @@ func (c *Client) send(ctx context.Context, body []byte, at *stamps) (*http.Respo
 			at.conn.Store(c.Now())
 			at.reused.Store(i.Reused)
 		},
-		WroteRequest:         func(httptrace.WroteRequestInfo) { at.wrote.Store(c.Now()) },
-		GotFirstResponseByte: func() { at.header.Store(c.Now()) },
+		WroteRequest: func(i httptrace.WroteRequestInfo) {
+			if i.Err == nil {
+				at.wrote.Store(c.Now())
+			}
+		},
 	}
 	req, err := http.NewRequestWithContext(httptrace.WithClientTrace(ctx, trace), http.MethodPost,
 		c.o.Base+"/v1/chat/completions", bytes.NewReader(body))
@@ -109,6 +119,10 @@ func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream
 		}
 		if !done && mayEnd(s.Body, n) && ends(s) {
 			done = true
+			if !c.o.Reuse { // nothing comes after it that anybody waits for
+				s.End, s.EndAt = record.EndDone, now
+				return
+			}
 			watchdog.Stop()
 			closer := time.AfterFunc(doneGrace, func() { cancel(nil) })
 			defer closer.Stop()
@@ -123,6 +137,8 @@ func (c *Client) end(ctx context.Context, s *record.Stream, err error, done bool
 		s.End = record.EndEOF
 	case done:
 		s.End = record.EndDone
+	case errors.Is(context.Cause(ctx), errWindow):
+		s.End, s.Error = record.EndWindow, "in flight when the time was up"
 	case errors.Is(context.Cause(ctx), errIdle):
 		s.End, s.Error = record.EndTimeout, errorLine(ctx, err, c.o.Idle)
 	case ctx.Err() != nil:

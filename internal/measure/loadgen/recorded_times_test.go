@@ -64,6 +64,7 @@ func checkTimes(t *testing.T, base string) {
 	pieces := replayTimes(t, base)
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := do(t.Context(), &scripted{answer: answers(pieces...)}, 0)
+		time.Sleep(time.Hour) // let the server's side end
 		tpot, ok := metric.TPOT(&r)
 		if !ok || r.Timings == nil {
 			t.Fatalf("%s: no time per token: %+v", name, r)

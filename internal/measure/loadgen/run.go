@@ -24,12 +24,13 @@ type Plan struct {
 	Seed        uint64        // of the arrivals
 	Requests    int           // requests to send; 0 means until Duration has passed
 	Duration    time.Duration // no request is sent later than this; 0 means no limit
+	Cut         bool          // end the requests that are in flight when Duration is over, instead of waiting for them
 	// Job makes request number i, from 0. It is called in order, from one goroutine at a time.
 	Job func(i int) (Job, error)
 }
 
 // Run sends the plan's load and calls done for every request once it is over, from one goroutine, with the request
-// filled in. Requests in flight when the time is up are finished, not cut. When ctx ends no more are sent, those in
+// filled in. Requests in flight when the time is up are finished, unless the plan cuts them: those are censored. When ctx ends no more are sent, those in
 // flight are cancelled and reported as such, and Run returns ctx's error; an error of done or Job ends the run too.
 func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *record.Stream) error) error {
 	if p.Requests <= 0 && p.Duration <= 0 {
@@ -38,13 +39,18 @@ func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *rec
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	finished := make(chan outcome, 64)
+	window, closeWindow := context.WithCancelCause(ctx)
+	defer closeWindow(nil)
+	if p.Cut && p.Duration > 0 {
+		defer time.AfterFunc(p.Duration, func() { closeWindow(errWindow) }).Stop()
+	}
 	var workers sync.WaitGroup
 	if p.Rate > 0 {
-		workers.Go(func() { p.open(ctx, c, &workers, finished, cancel) })
+		workers.Go(func() { p.open(window, c, &workers, finished, cancel) })
 	} else {
 		next := p.source(c)
 		for range max(p.Concurrency, 1) {
-			workers.Go(func() { closed(ctx, c, next, finished, cancel) })
+			workers.Go(func() { closed(window, c, next, finished, cancel) })
 		}
 	}
 	go func() {

@@ -46,16 +46,17 @@ func All() []Metric {
 }
 
 // Level summarises the requests of one level: those that are OK and not warm-up. concurrency is that of the closed
-// loop, 0 for an open one. A metric without any value is left out.
+// loop, 0 for an open one. A metric without any value is left out. Requests whose prompt was in the server's cache are
+// not pooled with cold ones: they count only where all are warm.
 func Level(requests []record.Request, concurrency int) map[string]record.Summary {
-	ok := slices.DeleteFunc(slices.Clone(requests), func(r record.Request) bool { return !r.OK || r.Warmup })
+	ok := Cold(slices.DeleteFunc(slices.Clone(requests), func(r record.Request) bool { return !r.OK || r.Warmup }))
 	out := map[string]record.Summary{}
 	for _, m := range All() {
 		if m.OpenOnly && concurrency > 0 {
 			continue
 		}
 		if m.Whole != nil {
-			if v, has := m.Whole(ok, concurrency); has {
+			if v, has := m.Whole(requests, concurrency); has {
 				out[m.Name] = record.Summary{Mean: v, P50: v, N: 1}
 			}
 			continue

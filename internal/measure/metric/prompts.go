@@ -9,6 +9,7 @@ import (
 // Prompts gives what a start yielded for each prompt, in the order of their first request: medians over the trials of
 // one level. It takes the level at concurrency 1, where decode speed is defined, else the first level measured.
 func Prompts(requests []record.Request) []record.PromptValue {
+	requests = Cold(requests)
 	level, found := 0, false
 	for _, r := range requests {
 		if r.Warmup || !r.OK {

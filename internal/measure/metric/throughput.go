@@ -13,7 +13,8 @@ func outputRate() Metric {
 		Source:  "client stamps; N from usage, spread over arrivals of unknown size",
 		About: "Of the whole server. The steady window of a closed loop begins when all its requests are in flight and ends when the last of them can no longer be replaced, so that ramp and drain do not dilute it; where that leaves nothing, and in an open loop, it is the whole level. " +
 			"Left out when a successful request did not tell its tokens.",
-		Whole: func(requests []record.Request, concurrency int) (float64, bool) {
+		Whole: func(all []record.Request, concurrency int) (float64, bool) {
+			requests := slices.DeleteFunc(slices.Clone(all), func(r record.Request) bool { return r.Warmup || (!r.OK && !r.Censored) })
 			from, to, ok := steadyWindow(requests, concurrency)
 			if !ok {
 				return 0, false
@@ -58,7 +59,7 @@ func steadyWindow(requests []record.Request, concurrency int) (from, to int64, o
 func tokensWithin(r *record.Request, from, to int64) (float64, bool) {
 	n, ok := r.OutputTokens()
 	if !ok {
-		return 0, false
+		return 0, r.Censored && r.First < 0 // cut off before its first token
 	}
 	inside := func(at int64) bool { return at > from && at <= to }
 	arrivals := r.Arrivals()

@@ -9,7 +9,7 @@ func tpot() Metric {
 		Source:  "client stamps; N from usage; n_first from token ids or running usage",
 		About: "Time per output token while decoding. n_first is the number of tokens in the first arrival: with speculation that can be a whole block, and dividing by N - 1 would be too fast by up to a factor of two. " +
 			"Tokens that no event accounts for, such as the end token, arrive with the finish reason, which then is t_last. " +
-			"Where n_first is unknown it is taken as the number of events and the warning first_event_size_unknown is raised. Undefined when N <= n_first. 1000 / tpot_ms is the decode speed of one stream in tokens a second.",
+			"Where n_first is unknown it is taken as the number of events and the warning first_event_size_unknown is raised. Undefined when N <= n_first, and for answers of several choices, whose tokens come side by side. 1000 / tpot_ms is the decode speed of one stream in tokens a second.",
 		Values: func(r *record.Request) []float64 {
 			v, ok := TPOT(r)
 			if !ok {
@@ -40,7 +40,7 @@ func tpotVLLM() Metric {
 func TPOT(r *record.Request) (ms float64, ok bool) {
 	n, known := r.OutputTokens()
 	first, _ := FirstTokens(r)
-	if !known || r.First < 0 || n <= first || r.Last <= r.First || Buffered(r) {
+	if !known || r.First < 0 || n <= first || r.Last <= r.First || len(r.Others) > 0 || Buffered(r) {
 		return 0, false
 	}
 	return float64(r.Last-r.First) / 1e6 / float64(n-first), true

@@ -22,7 +22,9 @@ func Warnings(requests []record.Request) []record.Warning {
 		}
 		total++
 		if !r.OK {
-			failed++
+			if !r.Censored {
+				failed++
+			}
 			continue
 		}
 		n, known := r.OutputTokens()
@@ -51,7 +53,7 @@ func Warnings(requests []record.Request) []record.Warning {
 	add(noUsage, record.WarnUsageMissing, "came without a token count; they are left out of every token metric")
 	add(noSize, record.WarnFirstEventSize, "did not tell how many tokens their first event held; their TPOT is too small if it was more than one an event")
 	add(buffered, record.WarnBuffered, "arrived in lumps: something between model and client held the stream back; their TTFT, TPOT and ICL are left out")
-	add(cached, record.WarnCacheHit, "took prompt tokens from a cache beyond the shared beginning; their TTFT is not that of a new prompt")
+	add(cached, record.WarnCacheHit, "took prompt tokens from a cache beyond the shared beginning; their TTFT is not that of a new prompt, and they are left out where others are cold")
 	add(whole, record.WarnNotStreamed, "were answered in one piece although a stream was asked for; they have no TTFT, TPOT or ICL")
 	return out
 }
@@ -65,12 +67,26 @@ func warm(r *record.Request) bool {
 	return cached > cacheBlock || (r.Usage.PromptTokens > 8 && cached >= r.Usage.PromptTokens-1)
 }
 
+// Cold leaves out the requests whose prompt was in the server's cache, unless all are.
+func Cold(requests []record.Request) []record.Request {
+	var cold []record.Request
+	for i := range requests {
+		if !warm(&requests[i]) {
+			cold = append(cold, requests[i])
+		}
+	}
+	if len(cold) == 0 {
+		return requests
+	}
+	return cold
+}
+
 // Errors tells the first error of each class in words.
 func Errors(requests []record.Request) string {
 	seen := map[string]bool{}
 	var out []string
 	for _, r := range requests {
-		if !r.Warmup && !r.OK && !seen[r.ErrorClass] {
+		if !r.Warmup && !r.OK && !r.Censored && !seen[r.ErrorClass] {
 			seen[r.ErrorClass] = true
 			out = append(out, r.ErrorClass+": "+r.Error)
 		}

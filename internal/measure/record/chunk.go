@@ -43,7 +43,17 @@ type delta struct {
 	ReasoningContent *string                 `json:"reasoning_content"`
 	Reasoning        *string                 `json:"reasoning"`
 	ReasoningDetails []struct{ Text string } `json:"reasoning_details"`
-	ToolCalls        []json.RawMessage       `json:"tool_calls"`
+	ToolCalls        []toolDelta             `json:"tool_calls"`
+}
+
+// toolDelta is a fragment of a tool call. One without an index belongs to the call that was last spoken of.
+type toolDelta struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 // decodeChunk reads one JSON object. Only bytes that are no JSON at all are an error.
@@ -88,6 +98,17 @@ func (c choice) parts() (text, reasoning string, tool bool) {
 		}
 	}
 	return text, reasoning, len(d.ToolCalls) > 0
+}
+
+// tools are the fragments of tool calls that a choice carries.
+func (c choice) tools() []toolDelta {
+	switch {
+	case c.Delta != nil:
+		return c.Delta.ToolCalls
+	case c.Message != nil:
+		return c.Message.ToolCalls
+	}
+	return nil
 }
 
 // failure returns the error message that a chunk or body carries, "" when it carries none.

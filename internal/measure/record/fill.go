@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"treeline/internal/wire/openai"
@@ -19,7 +20,13 @@ func (s *Stream) Fill(r *Request) {
 	if len(s.Reads) > 0 {
 		r.FirstByte = s.Reads[0].At
 	}
+	r.Censored = s.End == EndWindow
+	if s.Encoding != "" && s.Encoding != "identity" {
+		r.note(NoteCompressed)
+		s = s.inflated()
+	}
 	switch {
+	case s.Status == 0 && r.Censored:
 	case s.Status == 0:
 		r.fail(s.Class, s.Error)
 	case s.Status >= 300:
@@ -32,7 +39,19 @@ func (s *Stream) Fill(r *Request) {
 	}
 }
 
-func (r *Request) fail(class, text string) { r.OK, r.ErrorClass, r.Error = false, class, text }
+// fail makes a failure of r, unless it was cut off by us for no fault of its own.
+func (r *Request) fail(class, text string) {
+	r.OK = false
+	if !r.Censored {
+		r.ErrorClass, r.Error = class, text
+	}
+}
+
+func (r *Request) note(code string) {
+	if !slices.Contains(r.Notes, code) {
+		r.Notes = append(r.Notes, code)
+	}
+}
 
 func statusClass(status int) string {
 	switch {
@@ -70,8 +89,15 @@ func (s *Stream) fillWhole(r *Request) {
 		return
 	}
 	r.Text, r.Reasoning, _ = c.Choices[0].parts()
+	for _, other := range c.Choices[1:] {
+		text, _, _ := other.parts()
+		r.Others = append(r.Others, text)
+	}
+	r.Tools = assemble(nil, c.Choices[0].tools())
 	r.Usage, r.Timings, r.Model, r.Finish = c.Usage, c.Timings, c.Model, deref(c.Choices[0].Finish)
 	r.OK = true
+	r.note(NoteNotStreamed)
+	r.noteTokens()
 }
 
 // filler walks over the events of one stream.
@@ -85,6 +111,7 @@ type filler struct {
 	finished  bool
 	choices   int
 	done      bool
+	fell      bool            // a usage was smaller than the one before
 	tail      []*openai.Usage // usage chunks without choices
 	failure   string
 	cut       bool
@@ -103,6 +130,7 @@ func (f *filler) events() {
 		n = end
 	}
 	p.Close(f.event)
+	f.r.Heartbeats = p.Comments()
 	f.conclude()
 }
 
@@ -135,6 +163,9 @@ func (f *filler) event(e sse.Event) {
 		return
 	}
 	was := f.finished
+	if e.Truncated {
+		f.r.note(NoteTailUnclosed)
+	}
 	kind, tokens := f.chunk(c)
 	ev.Kind, ev.Tokens = kind, int32(tokens)
 	if f.finished && !was {
@@ -171,6 +202,7 @@ func (f *filler) chunk(c chunk) (kind EventKind, tokens int) {
 		kind, tokens, finished = f.choice(ch, kind, tokens, finished)
 	}
 	if c.Usage != nil {
+		f.fell = f.fell || (f.r.Usage != nil && c.Usage.CompletionTokens < f.r.Usage.CompletionTokens)
 		f.r.Usage = c.Usage
 		if len(c.Choices) == 0 {
 			f.tail = append(f.tail, c.Usage)
@@ -199,6 +231,7 @@ func (f *filler) choice(ch choice, kind EventKind, tokens int, finished bool) (E
 	f.texts[ch.Index].WriteString(text)
 	if ch.Index == 0 {
 		f.reasoning.WriteString(reasoning)
+		f.r.Tools = assemble(f.r.Tools, ch.tools())
 	}
 	tokens += len(ch.TokenIDs)
 	if fin := deref(ch.Finish); fin != "" {
@@ -262,16 +295,29 @@ func (f *filler) conclude() {
 		r.Text = t.String()
 	}
 	r.Reasoning = f.reasoning.String()
-	f.sumChoices()
+	for i := 1; i < f.choices; i++ {
+		text := ""
+		if t := f.texts[i]; t != nil {
+			text = t.String()
+		}
+		r.Others = append(r.Others, text)
+	}
+	if !f.sumChoices() && f.fell {
+		r.note(NoteUsageFell)
+	}
 	f.settle()
+	r.noteTokens()
+	if f.finished && !f.done {
+		r.note(NoteNoDone)
+	}
 	n, known := r.OutputTokens()
 	complete := f.finished || (known && n > 0 && f.done)
 	switch {
 	case f.failure != "":
 		r.fail(ClassStream, f.failure)
-	case s.End == EndError || s.End == EndTimeout || s.End == EndCancelled:
+	case s.End == EndError || s.End == EndTimeout || s.End == EndCancelled || s.End == EndWindow:
 		if complete && f.done {
-			r.OK = true // what broke came after the answer was over
+			r.OK, r.Censored = true, false // what broke came after the answer was over
 			return
 		}
 		r.fail(endClass(s.End), endText(s))
@@ -284,10 +330,11 @@ func (f *filler) conclude() {
 	}
 }
 
-// sumChoices repairs llama.cpp's usage for n > 1: one usage chunk per choice, each counting its own choice only.
-func (f *filler) sumChoices() {
+// sumChoices repairs llama.cpp's usage for n > 1: one usage chunk per choice, each counting its own choice only. It
+// reports whether it was so.
+func (f *filler) sumChoices() bool {
 	if f.choices < 2 || len(f.tail) != f.choices {
-		return
+		return false
 	}
 	sum := *f.tail[0]
 	for _, u := range f.tail[1:] {
@@ -295,6 +342,7 @@ func (f *filler) sumChoices() {
 	}
 	sum.TotalTokens = sum.PromptTokens + sum.CompletionTokens
 	f.r.Usage = &sum
+	return true
 }
 
 // settle gives tokens that no event accounts for to the event with the finish reason. The end token of an answer is

@@ -19,3 +19,48 @@ type ToolCall struct {
 	Name      string `json:"name,omitempty"`
 	Arguments string `json:"arguments,omitempty"`
 }
+
+// toolIndex is the largest index of a tool call that is believed.
+const toolIndex = 1000
+
+// assemble adds fragments to the calls they belong to. A fragment without an index belongs to the last call, or begins
+// one when it has a name.
+func assemble(calls []ToolCall, fragments []toolDelta) []ToolCall {
+	for _, f := range fragments {
+		at := len(calls) - 1
+		switch {
+		case f.Index != nil && *f.Index >= 0 && *f.Index < toolIndex:
+			at = *f.Index
+		case f.Index == nil && (at < 0 || f.Function.Name != ""):
+			at = len(calls)
+		}
+		for at >= len(calls) {
+			calls = append(calls, ToolCall{})
+		}
+		if at < 0 {
+			continue
+		}
+		c := &calls[at]
+		c.ID += f.ID
+		c.Name += f.Function.Name
+		c.Arguments += f.Function.Arguments
+	}
+	return calls
+}
+
+// noteTokens notes what is odd about the number of tokens.
+func (r *Request) noteTokens() {
+	n, known := r.OutputTokens()
+	switch {
+	case r.Usage != nil && !known:
+		r.note(NoteZeroUsage)
+	case known && n > r.Usage.CompletionTokens:
+		r.note(NoteReasoningOutside)
+	}
+	if known && r.MaxTokens > 0 && n > r.MaxTokens {
+		r.note(NoteOverMaxTokens)
+	}
+	if known && n == 0 {
+		r.note(NoteEmptyAnswer)
+	}
+}

@@ -34,6 +34,7 @@ const (
 	EndError     End = "error"     // the connection broke
 	EndTimeout   End = "timeout"   // the idle limit passed
 	EndCancelled End = "cancelled" // we stopped it
+	EndWindow    End = "window"    // the measured window closed while it was in flight
 )
 
 // Stream is a response as it arrived: the body's exact bytes (after HTTP's own chunk framing) and the stamp of every

@@ -27,7 +27,7 @@ type Piece struct {
 const (
 	AsWritten = "1x"    // at its times
 	AtOnce    = "0x"    // without any wait
-	ByteWise  = "bytes" // without any wait, one byte a write
+	ByteWise  = "bytes" // without any wait, one byte a write; the middle of huge pieces in steps of an odd length
 )
 
 // ParseTranscript reads the text form of a transcript; name stands for it in errors. Each line is one write:
@@ -239,10 +239,10 @@ func (t Transcript) Play(w io.Writer, how string, sleep func(time.Duration)) err
 			at = p.At
 		}
 		size := len(p.Bytes)
-		if how == ByteWise {
-			size = 1
-		}
 		for b := p.Bytes; len(b) > 0; b = b[size:] {
+			if how == ByteWise {
+				size = step(len(p.Bytes)-len(b), len(b))
+			}
 			if _, err := w.Write(b[:size]); err != nil {
 				return err
 			}
@@ -252,6 +252,15 @@ func (t Transcript) Play(w io.Writer, how string, sleep func(time.Duration)) err
 		sleep(t.Hold)
 	}
 	return nil
+}
+
+// step is the length of the next write byte by byte, with so many bytes written and left.
+func step(written, left int) int {
+	const edge, odd = 32 << 10, 997
+	if written > edge && left > edge+odd {
+		return odd
+	}
+	return 1
 }
 
 // loadScripts reads the transcripts of mode script.
