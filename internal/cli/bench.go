@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"treeline/internal/host"
+	"treeline/internal/measure/certify"
 	"treeline/internal/measure/experiment"
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
@@ -86,6 +87,10 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 		return err
 	}
 	o.Fingerprint = host.Collect()
+	if o.Clock, err = certify.StartClock(env.Executable); err != nil {
+		return err
+	}
+	defer o.Clock.Close()
 	o.Epoch = time.Now()
 	progress := env.progress()
 	o.Progress = func(done, total int) { showRequests(progress, done, total) }
@@ -244,7 +249,7 @@ func printBench(w io.Writer, b *record.Bench) {
 		fmt.Fprintln(w)
 		printMetrics(w, b.Metrics)
 	}
-	fmt.Fprintf(w, "\nclient: stamps at most %.3f ms late (p99) at %.0f events/s, certified %v\n", b.Client.StampLagP99MS, b.Client.EventsPerS, b.Client.Certified)
+	printClient(w, b.Client)
 	for _, warning := range b.Warnings {
 		fmt.Fprintf(w, "warning: %s: %s\n", warning.Code, warning.Text)
 	}
@@ -252,6 +257,19 @@ func printBench(w io.Writer, b *record.Bench) {
 		fmt.Fprintln(w, "this result is INVALID")
 	}
 	fmt.Fprintln(w, "\nIntervals hold within this server start. Another start may differ by more: add starts with --append.")
+}
+
+// printClient says how late this client's stamps were.
+func printClient(w io.Writer, c record.Client) {
+	mark := "certified"
+	if !c.Certified {
+		mark = "not certified"
+	}
+	fmt.Fprintf(w, "\nclient: %s at %.0f events/s, stamps late by %.3f ms in the median, %.3f ms at p99", mark, c.EventsPerS, c.StampLagP50MS, c.StampLagP99MS)
+	if d := c.During; d != nil {
+		fmt.Fprintf(w, "; during the load %.3f and %.3f ms", d.StampLagP50MS, d.StampLagP99MS)
+	}
+	fmt.Fprintln(w)
 }
 
 func printMetrics(w io.Writer, metrics map[string]record.Summary) {

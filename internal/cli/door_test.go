@@ -85,7 +85,7 @@ func TestMeasuringOurOwnServer(t *testing.T) {
 // checkClocks compares the time per token of every request with the server's timings.
 func checkClocks(t *testing.T, dir string) {
 	t.Helper()
-	requests, err := record.ReadRequests(record.StartFolder(dir, 1, ""))
+	requests, err := record.Recompute(record.StartFolder(dir, 1, ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,12 +22,16 @@ type Env struct {
 	Exit   func(code int) // ends the process at once
 	TTY    bool           // Stderr is a terminal whose cursor can be moved
 	Width  func() int     // columns of that terminal; nil where nobody knows
+	// Executable is this program, for commands that start it once more; "" where it is not known.
+	Executable string
 }
 
 // OSEnv is the Env of this process.
 func OSEnv() *Env {
+	executable, _ := os.Executable() // "" when the system does not tell
 	return &Env{
-		Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
+		Executable: executable,
+		Args:       os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Exit: os.Exit,
 		TTY:   xterm.IsTerminal(int(os.Stderr.Fd())) && os.Getenv("TERM") != "dumb",
 		Width: stderrWidth,
 	}

@@ -57,6 +57,7 @@ func newRoot(env *Env) (root *cobra.Command, ran *bool) {
 func commands() []func(*Env) *cobra.Command {
 	return []func(*Env) *cobra.Command{
 		newDemo,
+		newCheck,
 		newProbe,
 		newBench,
 		newCompare,

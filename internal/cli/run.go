@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"treeline/internal/host"
+	"treeline/internal/measure/certify"
 	"treeline/internal/measure/experiment"
 	"treeline/internal/measure/plan"
 )
@@ -85,9 +86,7 @@ func runPlan(ctx context.Context, env *Env, path string, flags runFlags) error {
 // carryOut runs an experiment with talk on stderr, and shows its result.
 func carryOut(ctx context.Context, env *Env, o experiment.RunOptions, flags compareFlags) error {
 	var err error
-	if o.Executable, err = os.Executable(); err != nil {
-		return fmt.Errorf("find this program: %w", err)
-	}
+	o.Executable = env.Executable
 	talk := newNarrator(env, o.Plan)
 	defer talk.Close()
 	stopTalk := context.AfterFunc(ctx, func() {
@@ -97,6 +96,10 @@ func carryOut(ctx context.Context, env *Env, o experiment.RunOptions, flags comp
 	if o.Fingerprint.Machine == "" {
 		o.Fingerprint = host.Collect()
 	}
+	if o.Clock, err = certify.StartClock(o.Executable); err != nil {
+		return err
+	}
+	defer o.Clock.Close()
 	introduce(env.Stderr, o)
 	o.Notify = talk.Event
 	out, err := experiment.Run(ctx, o)

@@ -1,169 +1,205 @@
-// Package certify measures the measuring: it sends the client of package loadgen to a server in this process whose
-// event times are known, at the event rate that is planned, and reports how late the client's stamps are.
+// Package certify measures the measuring: it sends the client of package loadgen to a server in another process that
+// stamps every event at the moment of writing it, at the event rate that is planned, and reports how late the client's
+// stamps are. While a run goes on it watches the same with one slow stream.
 //
-// The delay includes the kernel's loopback and the scheduler, so it is an upper bound of what the client adds. It is
-// taken while the machine is otherwise quiet.
+// The lag includes the kernel's loopback and the scheduler, so it is an upper bound of what the client adds. It judges
+// no server under test.
 package certify
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
+	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/record"
+	"treeline/internal/measure/simserver"
+	"treeline/internal/wire/sse"
 )
 
-// MaxMedianMS is the largest median delay of a certified client.
+// MaxMedianMS is the largest median lag of a certified client.
 const MaxMedianMS = 0.1
 
 // minRateShare is the share of the planned event rate that must have been reached.
 const minRateShare = 0.95
 
+// minPerStream is the least number of events of a stream: below it there is no stretch in which all streams send.
+const minPerStream = 5
+
 // Options say what the client will have to cope with.
 type Options struct {
+	URL        string        // of a Clock
 	EventsPerS float64       // over all streams
 	Streams    int           // at the same time
 	Duration   time.Duration // of the test
 }
 
-// Result is the certificate and the median behind it.
+// Result is what a test found.
 type Result struct {
-	record.Client
-	MedianMS float64
-	Events   int
+	Planned    float64 // events/s
+	EventsPerS float64 // reached
+	Streams    int
+	Lags       Lags
+	SenderLate int // events that the server sent more than two milliseconds late: those are not the client's doing
+	GC         Pauses
 }
 
-// Run makes the test. It fails only when no loopback server can be opened.
+// Certified reports whether the client kept up: nearly the planned rate, and a median lag of at most 0.1 ms.
+func (r Result) Certified() bool {
+	return r.Lags.N > 1 && r.EventsPerS >= minRateShare*r.Planned && r.Lags.P50 <= MaxMedianMS
+}
+
+// Record is the certificate as bench reports it.
+func (r Result) Record() record.Client {
+	return record.Client{
+		Certified: r.Certified(), EventsPerS: r.EventsPerS, StampLagP99MS: r.Lags.P99, StampLagP50MS: r.Lags.P50, StampLagMaxMS: r.Lags.Max,
+		GCPauseMaxMS: r.GC.MaxMS, Streams: r.Streams,
+	}
+}
+
+// Lags is the distribution of the time from the writing of an event to the stamp of the read that completed it, in
+// milliseconds.
+type Lags struct {
+	P50, P90, P99, Max float64
+	N                  int
+}
+
+// summarize sorts lags, which are nanoseconds.
+func summarize(lags []int64) Lags {
+	if len(lags) == 0 {
+		return Lags{}
+	}
+	slices.Sort(lags)
+	at := func(p float64) float64 { return float64(lags[int(math.Ceil(p*float64(len(lags))))-1]) / 1e6 }
+	return Lags{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: float64(lags[len(lags)-1]) / 1e6, N: len(lags)}
+}
+
+// ErrClock says that the wall clocks of the two processes do not fit together: one was set between their starts.
+var ErrClock = errors.New("the wall clock was set while the client was being tested; try again")
+
+// Run makes the test.
 func Run(ctx context.Context, o Options) (Result, error) {
 	o.Streams = max(o.Streams, 1)
-	perStream := max(int(o.EventsPerS*o.Duration.Seconds())/o.Streams, 1)
-	gap := time.Duration(float64(time.Second) * float64(o.Streams) / o.EventsPerS)
 	epoch := time.Now()
-	s, err := listen(epoch, perStream, gap)
-	if err != nil {
-		return Result{}, fmt.Errorf("certify the client: %w", err)
-	}
-	c := loadgen.NewClient(loadgen.ClientOptions{Base: s.url(), Epoch: epoch})
+	c := loadgen.NewClient(loadgen.ClientOptions{Base: o.URL, Epoch: epoch})
 	defer c.Close()
-
-	requests := make([]record.Request, o.Streams)
-	var streams sync.WaitGroup
-	for i := range requests {
-		streams.Go(func() {
-			stream := c.Do(ctx, fmt.Appendf(nil, `{"stream":%d}`, i), &requests[i])
-			stream.Fill(&requests[i])
+	perStream := max(int(o.EventsPerS*o.Duration.Seconds())/o.Streams, minPerStream)
+	gap := time.Duration(float64(time.Second) * float64(o.Streams) / o.EventsPerS)
+	// The streams begin together, when all are connected, and their events are spread evenly over a gap.
+	setUp := 50*time.Millisecond + time.Duration(o.Streams)*time.Millisecond
+	before := readPauses()
+	streams := make([]*record.Stream, o.Streams)
+	failed := make([]error, o.Streams)
+	var wg sync.WaitGroup
+	for i := range streams {
+		wg.Go(func() {
+			at := setUp + time.Duration(int64(gap)*int64(i)/int64(o.Streams))
+			streams[i], failed[i] = watchStream(ctx, c, simserver.ClockRequest{Events: perStream, Gap: gap, Delay: max(0, at-time.Since(epoch))})
 		})
 	}
-	streams.Wait()
-	s.close() // every sender has noted its times
-	return s.judge(requests, o.EventsPerS), nil
+	wg.Wait()
+	r := Result{Planned: o.EventsPerS, Streams: o.Streams, GC: readPauses().since(before)}
+	if err := errors.Join(failed...); err != nil {
+		return r, fmt.Errorf("certify the client: %w", err)
+	}
+	var all []event
+	for _, s := range streams {
+		got, late := read(s, epoch.UnixNano())
+		all = append(all, got...)
+		r.SenderLate += late
+	}
+	r.EventsPerS = together(all, perStream)
+	lags := lagsOf(all)
+	if len(lags) > 0 && slices.Min(lags) < -clockSlack {
+		return r, ErrClock
+	}
+	r.Lags = summarize(lags)
+	return r, nil
 }
 
-// server writes events on raw connections and notes when.
-type server struct {
-	listener net.Listener
-	epoch    time.Time
-	events   int
-	gap      time.Duration
-	mu       sync.Mutex
-	sent     map[int][]int64 // by stream
-	conns    sync.WaitGroup
+// clockSlack is by how much the readings of the two processes' clocks at their starts may differ, in nanoseconds.
+const clockSlack = int64(100 * time.Microsecond)
+
+// event is one event of the clock as it arrived.
+type event struct{ at, lag int64 }
+
+func lagsOf(events []event) []int64 {
+	out := make([]int64, len(events))
+	for i, e := range events {
+		out[i] = e.lag
+	}
+	return out
 }
 
-func listen(epoch time.Time, events int, gap time.Duration) (*server, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
+// together is the event rate in the time in which every stream was sending, 0 when there is none. events holds one
+// stream after another, perStream of each.
+func together(events []event, perStream int) float64 {
+	from, to := int64(0), int64(math.MaxInt64)
+	for i := 0; i+perStream <= len(events); i += perStream {
+		from, to = max(from, events[i].at), min(to, events[i+perStream-1].at)
 	}
-	s := &server{listener: l, epoch: epoch, events: events, gap: gap, sent: map[int][]int64{}}
-	s.conns.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.conns.Go(func() { s.serve(conn) })
-		}
-	})
-	return s, nil
-}
-
-func (s *server) url() string { return "http://" + s.listener.Addr().String() }
-
-func (s *server) close() {
-	s.listener.Close()
-	s.conns.Wait()
-}
-
-const (
-	head  = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-	event = `data: {"id":"certify","object":"chat.completion.chunk","created":1,"model":"certify","choices":[{"index":0,"delta":{"content":"abcd"},"finish_reason":null}]}` + "\n\n"
-	last  = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
-)
-
-func (s *server) serve(conn net.Conn) {
-	defer conn.Close()
-	req, err := http.ReadRequest(bufio.NewReader(conn))
-	if err != nil {
-		return
-	}
-	stream := -1
-	if body, err := io.ReadAll(req.Body); err == nil {
-		fmt.Sscanf(string(body), `{"stream":%d}`, &stream)
-	}
-	if _, err := io.WriteString(conn, head); err != nil {
-		return
-	}
-	chunk := fmt.Appendf(nil, "%x\r\n%s\r\n", len(event), event)
-	stamps := make([]int64, 0, s.events)
-	start := time.Now()
-	for i := range s.events {
-		time.Sleep(time.Until(start.Add(time.Duration(i) * s.gap)))
-		stamps = append(stamps, int64(time.Since(s.epoch)))
-		if _, err := conn.Write(chunk); err != nil {
-			return
-		}
-	}
-	fmt.Fprintf(conn, "%x\r\n%s\r\n0\r\n\r\n", len(last), last)
-	s.mu.Lock()
-	s.sent[stream] = stamps
-	s.mu.Unlock()
-}
-
-// judge sets the client's stamps against the server's.
-func (s *server) judge(requests []record.Request, planned float64) Result {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var lags []float64
-	from, to := int64(-1), int64(-1)
-	for i := range requests {
-		sent, n := s.sent[i], 0
-		for _, e := range requests[i].Events {
-			if !e.Kind.Generates() || n >= len(sent) {
-				continue
-			}
-			lags = append(lags, float64(e.At-sent[n])/1e6)
-			if from < 0 || sent[n] < from {
-				from = sent[n]
-			}
-			to = max(to, e.At)
+	n := 0
+	for _, e := range events {
+		if e.at > from && e.at <= to {
 			n++
 		}
 	}
-	if len(lags) < 2 || to <= from {
-		return Result{}
+	if to <= from || len(events) < perStream {
+		return 0
 	}
-	slices.Sort(lags)
-	r := Result{MedianMS: lags[len(lags)/2], Events: len(lags)}
-	r.EventsPerS = float64(len(lags)-1) / (float64(to-from) / 1e9)
-	r.StampLagP99MS = lags[(len(lags)-1)*99/100]
-	r.Certified = r.EventsPerS >= minRateShare*planned && r.MedianMS <= MaxMedianMS
-	return r
+	return float64(n) / (float64(to-from) / 1e9)
+}
+
+// watchStream asks the clock for one stream and returns it as it arrived.
+func watchStream(ctx context.Context, c *loadgen.Client, req simserver.ClockRequest) (*record.Stream, error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return nil, err
+	}
+	var r record.Request
+	s := c.Do(ctx, body, &r)
+	if s.Status != 200 || (s.End != record.EndEOF && s.End != record.EndDone) {
+		return s, fmt.Errorf("stream of the clock ended by %s with status %d: %s", s.End, s.Status, s.Error)
+	}
+	return s, nil
+}
+
+// read takes the events of a stream, and how many the sender sent late. wall is the epoch of the stamps in Unix
+// nanoseconds.
+func read(s *record.Stream, wall int64) (events []event, late int) {
+	var p sse.Parser
+	n := 0
+	for i, r := range s.Reads {
+		end := min(n+r.N, len(s.Body))
+		_ = p.Feed(s.Body[n:end], r.At, i+1, func(e sse.Event) { // our own server sends no event that is too long
+			if sent, ok := number(e.Data, `"sent_ns":`); ok {
+				events = append(events, event{e.At, wall + e.At - sent})
+			} else if v, ok := number(e.Data, `"late":`); ok {
+				late = int(v)
+			}
+		})
+		n = end
+	}
+	return events, late
+}
+
+// number reads the digits after a key.
+func number(data []byte, key string) (int64, bool) {
+	_, rest, ok := bytes.Cut(data, []byte(key))
+	if !ok {
+		return 0, false
+	}
+	end := 0
+	for end < len(rest) && rest[end] >= '0' && rest[end] <= '9' {
+		end++
+	}
+	v, err := strconv.ParseInt(string(rest[:end]), 10, 64)
+	return v, err == nil
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"treeline/internal/measure/certify"
 	"treeline/internal/measure/loadgen"
-	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/target"
 )
@@ -42,7 +38,7 @@ func (m *start) warmUp(ctx context.Context) error {
 	}
 	topics := []string{"the sea", "a small town", "bread", "winter", "clocks", "a river", "paper", "bees"}
 	plan := loadgen.Plan{
-		Concurrency: min(slices.Max(m.o.Concurrency), m.o.Warmup), Requests: m.o.Warmup,
+		Concurrency: min(slices.Max(m.o.Concurrency), m.o.Warmup), Requests: m.o.Warmup, Keep: m.recorder(),
 		Job: func(i int) (loadgen.Job, error) {
 			text := fmt.Sprintf("Warm-up %d: tell me in three sentences about %s.", i+1, topics[i%len(topics)])
 			return m.job(record.Request{Prompt: fmt.Sprintf("warm-up-%d", i+1), Warmup: true, Level: plainLevel(m.o)}, text)
@@ -93,41 +89,6 @@ func (m *start) probeOptions(ctx context.Context) error {
 	return nil
 }
 
-// certify tests this client at the event rate that the warm-up suggests.
-func (m *start) certify(ctx context.Context) error {
-	if m.o.Client != nil {
-		m.cert = *m.o.Client
-		return nil
-	}
-	streams := slices.Max(m.o.Concurrency)
-	perStream := 50.0
-	for i := range m.warm {
-		a := m.warm[i].Arrivals()
-		if n := len(a); n > 2 && a[n-1].At > a[0].At {
-			perStream = max(perStream, float64(n-1)/(float64(a[n-1].At-a[0].At)/1e9))
-		}
-	}
-	rate := min(perStream*float64(streams)*1.2, 10_000)
-	duration := time.Duration(math.Min(math.Max(60/rate, 0.3), 0.7) * float64(time.Second))
-	var r certify.Result
-	for range 2 { // one disturbance from elsewhere is not the client's failing
-		var err error
-		r, err = certify.Run(ctx, certify.Options{EventsPerS: rate, Streams: streams, Duration: duration})
-		if err != nil {
-			return err
-		}
-		if r.Certified {
-			break
-		}
-	}
-	m.cert = r.Client
-	if !r.Certified {
-		m.warn(record.WarnClientUnsure, fmt.Sprintf("at %.0f events/s this client's stamps were %.3f ms late in the median and %.3f ms at p99 (certified: at most %.1f ms in the median)",
-			r.EventsPerS, r.MedianMS, r.StampLagP99MS, certify.MaxMedianMS))
-	}
-	return ctx.Err()
-}
-
 // load sends the measured requests of all levels.
 func (m *start) load(ctx context.Context) error {
 	levels := m.o.Concurrency
@@ -142,7 +103,7 @@ func (m *start) load(ctx context.Context) error {
 	for _, c := range levels {
 		sent := 0
 		plan := loadgen.Plan{
-			Concurrency: c, Rate: m.o.Rate, Constant: m.o.Constant, Seed: uint64(m.o.Seed), Requests: perLevel, Duration: m.o.Duration,
+			Concurrency: c, Rate: m.o.Rate, Constant: m.o.Constant, Seed: uint64(m.o.Seed), Requests: perLevel, Duration: m.o.Duration, Keep: m.recorder(),
 			Job: func(i int) (loadgen.Job, error) {
 				sent = i + 1
 				return m.measured(i, c)
@@ -187,32 +148,19 @@ func (m *start) store(r *record.Request, s *record.Stream) error {
 	return m.writer.Request(r, s)
 }
 
+// recorder keeps raw streams, nil when there is no run folder.
+func (m *start) recorder() loadgen.Recorder {
+	if m.writer == nil {
+		return nil
+	}
+	return m.writer
+}
+
 func plainLevel(o StartOptions) int {
 	if o.Rate > 0 {
 		return 0
 	}
 	return o.Concurrency[0]
-}
-
-// clientBound warns when the client's p99 delay could have moved a metric by more than 1 %, and reports whether that
-// spoils the decode speed.
-func (m *start) clientBound(b *record.Bench) bool {
-	const share = 0.01
-	lag := m.cert.StampLagP99MS
-	if s, ok := b.Metrics["ttft_ms"]; ok && lag > share*s.P50 {
-		m.warn(record.WarnClientBound, fmt.Sprintf("ttft_ms: this client's stamps are up to %.3f ms late (p99), %.1f %% of the median", lag, 100*lag/s.P50))
-	}
-	var decode []float64
-	for i := range m.requests {
-		if _, ok := metric.TPOT(&m.requests[i]); ok {
-			decode = append(decode, float64(m.requests[i].Last-m.requests[i].First)/1e6)
-		}
-	}
-	if median := metric.Median(decode); len(decode) > 0 && lag > share*median {
-		m.warn(record.WarnClientBound, fmt.Sprintf("tpot_ms: this client's stamps are up to %.3f ms late (p99), %.1f %% of the median decode time of %.1f ms", lag, 100*lag/median, median))
-		return true
-	}
-	return false
 }
 
 // ErrAllFailed says that a load ended without one successful request.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"treeline/internal/measure/certify"
 	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/proof"
@@ -38,7 +39,7 @@ func MeasureStart(ctx context.Context, o StartOptions) (*record.Bench, error) {
 	if err := m.keep(record.MetricsBeforeFile, before.Metrics); err != nil {
 		return nil, err
 	}
-	loadErr := m.load(ctx)
+	loadErr := m.watch(ctx, m.load)
 	interrupted := ctx.Err() != nil
 	if loadErr != nil && !interrupted {
 		return nil, loadErr
@@ -70,6 +71,7 @@ type start struct {
 	requests []record.Request // measured ones
 	encoded  int              // answers that came compressed
 	cert     record.Client
+	clock    *certify.Clock
 	warnings []record.Warning
 }
 
@@ -87,7 +89,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 		o.IdlePause = time.Second
 	}
 	o.Order = max(o.Order, 1)
-	m := &start{o: o, began: time.Now()}
+	m := &start{o: o, began: time.Now(), clock: o.Clock}
 	var err error
 	m.server, err = target.Identify(ctx, target.Options{URL: o.URL, APIKey: o.APIKey, Model: o.Model, Kind: o.ServerKind})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"treeline/internal/host"
+	"treeline/internal/measure/certify"
 	"treeline/internal/measure/plan"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/report"
@@ -25,6 +26,7 @@ type RunOptions struct {
 	Resume      bool             // Dir holds a run of this plan; starts that are finished there are kept
 	Fingerprint host.Fingerprint // of this machine; the zero value collects it
 	Client      *record.Client   // certificate of this client; nil makes the test in the first start
+	Clock       *certify.Clock   // certifies this client and watches it; nil does neither
 	Text        string           // a line of the report: what was run
 	Notify      func(Event)      // told of every step, nil is nobody
 }

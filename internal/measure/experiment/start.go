@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"treeline/internal/host"
+	"treeline/internal/measure/certify"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/workload"
 )
@@ -36,6 +37,7 @@ type StartOptions struct {
 	Constant    bool             // open loop: equal gaps instead of Poisson arrivals
 	Seed        int64            // of arrivals, and sent with requests when Temperature is above 0
 	Fingerprint host.Fingerprint // of this machine, kept in the record
+	Clock       *certify.Clock   // tests this client before the load and watches it during it; nil does neither
 	Client      *record.Client   // certificate of this client from an earlier start of the same run; nil makes the test
 	Idle        time.Duration    // longest silence in a stream; 0 means loadgen.DefaultIdle
 	IdlePause   time.Duration    // between the two readings of the idle check; 0 means a second

@@ -184,7 +184,7 @@ func (r *runner) options(s step, base string) StartOptions {
 		URL: base, Model: s.arm.RequestModel, ServerKind: s.arm.Server, Arm: s.arm.Name, Block: s.block, Order: s.order,
 		Prompts: p.Prompts, Concurrency: []int{1}, Requests: w.Trials * len(p.Prompts), Warmup: w.Warmup,
 		MaxTokens: w.MaxTokens, Temperature: w.Temperature, IgnoreEOS: w.IgnoreEOS, ExpectSpec: s.arm.Method,
-		Dir: r.Dir, Epoch: r.epoch, Seed: int64(p.Seed), Fingerprint: r.Fingerprint, Client: r.Client, IdlePause: idlePause(s.arm), Idle: w.StallTimeout,
+		Dir: r.Dir, Epoch: r.epoch, Seed: int64(p.Seed), Fingerprint: r.Fingerprint, Client: r.Client, Clock: r.Clock, IdlePause: idlePause(s.arm), Idle: w.StallTimeout,
 		Progress: func(done, total int) { r.notify(EventRequest, s, func(e *Event) { e.Done, e.Total = done, total }) },
 	}
 	if o.ExpectSpec == "unknown" {

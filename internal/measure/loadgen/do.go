@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"treeline/internal/measure/record"
-	"treeline/internal/wire/sse"
 )
 
 // errIdle is the cause of a request cancelled by the watchdog.
@@ -25,7 +24,22 @@ var errWindow = errors.New("the time is up")
 // doneGrace is how long a stream whose connection is to be used again may stay open after [DONE].
 const doneGrace = 250 * time.Millisecond
 
-var buffers = sync.Pool{New: func() any { b := make([]byte, readBuffer); return &b }}
+// block is a piece of a body being filled. A read goes straight into it; what is full is handed on, so that a stream
+// needs no more than one.
+type block struct{ record.Piece }
+
+// blockSize holds two full reads.
+const blockSize = 2 * readBuffer
+
+var blocks = sync.Pool{New: func() any {
+	return &block{record.Piece{Bytes: make([]byte, 0, blockSize), Reads: make([]record.Read, 0, blockSize/128)}}
+}}
+
+// free gives a block back for use by other streams.
+func (b *block) free() {
+	b.Bytes, b.Reads = b.Bytes[:0], b.Reads[:0]
+	blocks.Put(b)
+}
 
 // stamps are written by httptrace's callbacks, which may run in other goroutines and after the request is over.
 type stamps struct {
@@ -36,6 +50,17 @@ type stamps struct {
 // Do sends body to the chat endpoint, fills in r's stamps of the request, and returns the answer as it arrived. It
 // never fails: what went wrong is in the stream. r's stamps that did not happen are -1.
 func (c *Client) Do(ctx context.Context, body []byte, r *record.Request) *record.Stream {
+	var whole record.Stream
+	s := c.do(ctx, body, r, func(_ *record.Stream, b *block) {
+		whole.Append(b.Piece)
+		b.free()
+	})
+	s.Reads, s.Body = whole.Reads, whole.Body
+	return s
+}
+
+// do is Do for a stream that is handed on piece by piece: take gets the stream with its header, and owns the block.
+func (c *Client) do(ctx context.Context, body []byte, r *record.Request, take func(*record.Stream, *block)) *record.Stream {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(c.o.Idle, func() { cancel(errIdle) })
@@ -53,7 +78,7 @@ func (c *Client) Do(ctx context.Context, body []byte, r *record.Request) *record
 	res, err := c.send(ctx, body, &at)
 	if err == nil {
 		r.Header = c.Now() // not httptrace's first byte, which may be that of a 1xx response
-		c.drain(ctx, res, s, watchdog, cancel)
+		c.drain(ctx, res, s, take, watchdog, cancel)
 		res.Body.Close()
 	} else {
 		s.End, s.Error, s.EndAt = record.EndError, errorLine(ctx, err, c.o.Idle), c.Now()
@@ -94,31 +119,33 @@ func (c *Client) send(ctx context.Context, body []byte, at *stamps) (*http.Respo
 	return c.transport.RoundTrip(req)
 }
 
-// drain is the hot path: read, stamp, copy.
-func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream, watchdog *time.Timer, cancel context.CancelCauseFunc) {
+// drain is the hot path: read, stamp, and hand on what is full.
+func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream, take func(*record.Stream, *block), watchdog *time.Timer, cancel context.CancelCauseFunc) {
 	s.Proto = res.Proto
 	s.Status, s.ContentType, s.Encoding = res.StatusCode, res.Header.Get("Content-Type"), res.Header.Get("Content-Encoding")
-	s.Body = make([]byte, 0, 64<<10)
-	s.Reads = make([]record.Read, 0, 256)
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	done := false
+	b := blocks.Get().(*block)
+	defer func() { take(s, b) }()
+	var mark doneMark
 	for {
-		n, err := res.Body.Read(*buf)
+		if cap(b.Bytes)-len(b.Bytes) < readBuffer {
+			take(s, b)
+			b = blocks.Get().(*block)
+		}
+		room := b.Bytes[len(b.Bytes) : len(b.Bytes)+readBuffer]
+		n, err := res.Body.Read(room)
 		now := c.Now()
 		if n > 0 {
-			s.Body = append(s.Body, (*buf)[:n]...)
-			s.Reads = append(s.Reads, record.Read{At: now, N: n})
-			if !done {
+			b.Bytes = b.Bytes[:len(b.Bytes)+n]
+			b.Reads = append(b.Reads, record.Read{At: now, N: n})
+			if !mark.seen {
 				watchdog.Reset(c.o.Idle)
 			}
 		}
 		if err != nil {
-			c.end(ctx, s, err, done, now)
+			c.end(ctx, s, err, mark.seen, now)
 			return
 		}
-		if !done && mayEnd(s.Body, n) && ends(s) {
-			done = true
+		if !mark.seen && mark.find(room[:n]) {
 			if !c.o.Reuse { // nothing comes after it that anybody waits for
 				s.End, s.EndAt = record.EndDone, now
 				return
@@ -146,21 +173,6 @@ func (c *Client) end(ctx context.Context, s *record.Stream, err error, done bool
 	default:
 		s.End, s.Error = record.EndError, fmt.Sprintf("the connection broke: %v", err)
 	}
-}
-
-// mayEnd is the cheap test on every read: is [DONE] in what the last read brought, or across its beginning?
-func mayEnd(body []byte, n int) bool {
-	const mark = "[DONE]"
-	from := max(0, len(body)-n-len(mark)+1)
-	return bytes.Contains(body[from:], []byte(mark))
-}
-
-// ends is the true test, made only when mayEnd says so: a model may well write [DONE] itself.
-func ends(s *record.Stream) bool {
-	var p sse.Parser
-	done := false
-	p.Feed(s.Body, 0, 0, func(e sse.Event) { done = done || string(bytes.TrimSpace(e.Data)) == "[DONE]" })
-	return done
 }
 
 func failureClass(ctx context.Context, connected bool) string {

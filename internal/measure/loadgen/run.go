@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -25,20 +26,28 @@ type Plan struct {
 	Requests    int           // requests to send; 0 means until Duration has passed
 	Duration    time.Duration // no request is sent later than this; 0 means no limit
 	Cut         bool          // end the requests that are in flight when Duration is over, instead of waiting for them
+	Keep        Recorder      // gets every stream as it comes; nil keeps none
 	// Job makes request number i, from 0. It is called in order, from one goroutine at a time.
 	Job func(i int) (Job, error)
 }
 
+// Recorder keeps streams: first the header, then the parts of the body. Its calls come from one goroutine.
+type Recorder interface {
+	Begin(id int, s *record.Stream) error
+	Piece(id int, p record.Piece) error
+}
+
 // Run sends the plan's load and calls done for every request once it is over, from one goroutine, with the request
 // filled in. Requests in flight when the time is up are finished, unless the plan cuts them: those are censored. When ctx ends no more are sent, those in
-// flight are cancelled and reported as such, and Run returns ctx's error; an error of done or Job ends the run too.
+// flight are cancelled and reported as such, and Run returns ctx's error; an error of done, Keep or Job ends the run too. Streams
+// are read by one goroutine each and parsed and kept by one for all, which holds no more than a few blocks of each.
 func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *record.Stream) error) error {
 	if p.Requests <= 0 && p.Duration <= 0 {
 		return fmt.Errorf("load without an end: give a number of requests or a duration")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	finished := make(chan outcome, 64)
+	finished := make(chan arrival, 256)
 	window, closeWindow := context.WithCancelCause(ctx)
 	defer closeWindow(nil)
 	if p.Cut && p.Duration > 0 {
@@ -58,9 +67,8 @@ func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *rec
 		close(finished)
 	}()
 	var failed error
-	for o := range finished {
-		o.stream.Fill(&o.request)
-		if err := done(&o.request, o.stream); err != nil && failed == nil {
+	for a := range finished {
+		if err := a.take(p.Keep, done); err != nil && failed == nil {
 			failed = err
 			cancel(err)
 		}
@@ -71,9 +79,61 @@ func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *rec
 	return context.Cause(ctx)
 }
 
-type outcome struct {
+// live is a request under way.
+type live struct {
 	request record.Request
-	stream  *record.Stream
+	stream  *record.Stream // its header, and once it is over its end
+	filler  *record.Filler
+	lost    bool // something could not be kept: its line must not be written
+}
+
+// arrival is a part of a live request's answer, or its end when it has no block.
+type arrival struct {
+	live  *live
+	block *block
+	end   *record.Stream
+}
+
+// sendOn makes one request and sends on what arrives.
+func (c *Client) sendOn(ctx context.Context, job Job, to chan<- arrival) {
+	l := &live{request: job.Request}
+	s := c.do(ctx, job.Body, &l.request, func(s *record.Stream, b *block) {
+		if l.stream == nil {
+			l.stream = &record.Stream{Status: s.Status, Proto: s.Proto, ContentType: s.ContentType, Encoding: s.Encoding}
+		}
+		to <- arrival{live: l, block: b}
+	})
+	to <- arrival{live: l, end: s}
+}
+
+// take parses and keeps a part of an answer; its end goes to done.
+func (a arrival) take(keep Recorder, done func(*record.Request, *record.Stream) error) (err error) {
+	l := a.live
+	if l.filler == nil {
+		if l.stream == nil { // no answer came
+			l.stream = a.end
+		}
+		l.filler = record.NewFiller(&l.request, l.stream)
+		if keep != nil {
+			err = keep.Begin(l.request.ID, l.stream)
+		}
+	}
+	if a.block != nil {
+		if keep != nil && err == nil && !l.lost {
+			err = keep.Piece(l.request.ID, a.block.Piece)
+		}
+		l.filler.Feed(a.block.Piece)
+		a.block.free()
+		l.lost = l.lost || err != nil
+		return err
+	}
+	s := a.end
+	l.stream.End, l.stream.EndAt, l.stream.Error, l.stream.Class = s.End, s.EndAt, s.Error, s.Class
+	l.filler.End()
+	if l.lost {
+		return err
+	}
+	return errors.Join(err, done(&l.request, l.stream))
 }
 
 // source hands out jobs until the number or the time is used up.
@@ -93,7 +153,7 @@ func (p Plan) source(c *Client) func() (Job, bool, error) {
 }
 
 // closed is one of the loop's callers: the next request follows the last byte of the one before.
-func closed(ctx context.Context, c *Client, next func() (Job, bool, error), finished chan<- outcome, cancel context.CancelCauseFunc) {
+func closed(ctx context.Context, c *Client, next func() (Job, bool, error), finished chan<- arrival, cancel context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		job, ok, err := next()
 		if err != nil {
@@ -102,14 +162,13 @@ func closed(ctx context.Context, c *Client, next func() (Job, bool, error), fini
 		if !ok {
 			return
 		}
-		s := c.Do(ctx, job.Body, &job.Request)
-		finished <- outcome{job.Request, s}
+		c.sendOn(ctx, job, finished)
 	}
 }
 
 // open sends at the scheduled moments whatever the server does, each request in its own goroutine. Sched is the
 // planned moment, Call the actual one.
-func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, finished chan<- outcome, cancel context.CancelCauseFunc) {
+func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, finished chan<- arrival, cancel context.CancelCauseFunc) {
 	start := c.Now()
 	for i, at := range p.Schedule() {
 		job, err := p.Job(i)
@@ -121,10 +180,7 @@ func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, fini
 		if !sleep(ctx, time.Duration(job.Request.Sched-c.Now())) {
 			return
 		}
-		workers.Go(func() {
-			s := c.Do(ctx, job.Body, &job.Request)
-			finished <- outcome{job.Request, s}
-		})
+		workers.Go(func() { c.sendOn(ctx, job, finished) })
 	}
 }
 

@@ -10,18 +10,84 @@ import (
 	"treeline/internal/wire/sse"
 )
 
-// Fill computes from the stream everything in r that the answer decides: stamps from the first byte on, events, text,
-// usage, finish and success. It is a pure function of the stream; r keeps what it says about the request itself.
+// Fill computes from a stream that is held in memory everything in r that the answer decides.
 func (s *Stream) Fill(r *Request) {
+	f := NewFiller(r, s)
+	if !s.IsEvents() {
+		f.End() // it looks at the whole
+		return
+	}
+	f.Feed(Piece{Reads: s.Reads, Bytes: s.Body})
+	f.End()
+}
+
+// Filler computes from a stream everything in a request that the answer decides: stamps from the first byte on, events,
+// text, usage, finish and success. It is a pure function of the stream, taken piece by piece as it arrives or is read
+// from disk; the request keeps what it says about itself.
+type Filler struct {
+	r      *Request
+	stream *Stream
+	parser sse.Parser
+	reads  int // fed so far
+	broken error
+
+	texts     map[int]*strings.Builder // by choice
+	reasoning strings.Builder
+	counted   int  // completion tokens by the running usage
+	running   bool // the server sends a running usage: its growth tells arrivals
+	finished  bool
+	choices   int
+	done      bool
+	fell      bool            // a usage was smaller than the one before
+	tail      []*openai.Usage // usage chunks without choices
+	failure   string
+	cut       bool
+	finish    int // index of the event that carried the finish reason, -1 none
+}
+
+// NewFiller begins to fill r. The header's members of s must be set; those of its end are read by End.
+func NewFiller(r *Request, s *Stream) *Filler {
 	r.Status, r.Proto, r.OK, r.ErrorClass, r.Error = s.Status, s.Proto, false, "", ""
-	r.FirstByte, r.First, r.FirstOut, r.Last, r.Done = -1, -1, -1, -1, s.EndAt
+	r.FirstByte, r.First, r.FirstOut, r.Last, r.Done, r.Censored = -1, -1, -1, -1, -1, false
 	r.Usage, r.Timings, r.Finish, r.Model, r.Text, r.Reasoning, r.Events = nil, nil, "", "", "", "", nil
 	r.Others, r.Tools, r.Heartbeats, r.Notes = nil, nil, 0, nil
+	return &Filler{r: r, stream: s, texts: map[int]*strings.Builder{}, finish: -1}
+}
+
+// Feed takes the next piece. A body that is no stream of events is kept in the stream, for End to look at as a whole.
+func (f *Filler) Feed(p Piece) {
+	if f.r.FirstByte < 0 && len(p.Reads) > 0 {
+		f.r.FirstByte = p.Reads[0].At
+	}
+	if !f.stream.IsEvents() {
+		if len(f.stream.Body) < MaxBody {
+			f.stream.Append(p)
+		}
+		return
+	}
+	f.events(p)
+}
+
+func (f *Filler) events(p Piece) {
+	n := 0
+	for _, read := range p.Reads {
+		f.reads++
+		end := min(n+read.N, len(p.Bytes))
+		if f.broken == nil {
+			f.broken = f.parser.Feed(p.Bytes[n:end], read.At, f.reads, f.event)
+		}
+		n = end
+	}
+}
+
+// End tells that the stream is over, and judges it.
+func (f *Filler) End() {
+	r, s := f.r, f.stream
+	r.Done, r.Censored = s.EndAt, s.End == EndWindow
 	if len(s.Reads) > 0 {
 		r.FirstByte = s.Reads[0].At
 	}
-	r.Censored = s.End == EndWindow
-	if s.Encoding != "" && s.Encoding != "identity" {
+	if s.compressed() {
 		r.note(NoteCompressed)
 		s = s.inflated()
 	}
@@ -31,9 +97,11 @@ func (s *Stream) Fill(r *Request) {
 		r.fail(s.Class, s.Error)
 	case s.Status >= 300:
 		r.fail(statusClass(s.Status), fmt.Sprintf("HTTP %d: %s", s.Status, ErrorMessage(s.Body)))
-	case s.isEvents():
-		f := filler{r: r, stream: s, texts: map[int]*strings.Builder{}, finish: -1}
-		f.events()
+	case f.stream.IsEvents():
+		f.conclude()
+	case s.looksLikeEvents():
+		f.events(Piece{Reads: s.Reads, Bytes: s.Body})
+		f.conclude()
 	default:
 		s.fillWhole(r)
 	}
@@ -63,14 +131,15 @@ func statusClass(status int) string {
 	return ClassHTTP5xx
 }
 
-// isEvents trusts the content type, and the bytes where a proxy lost it.
-func (s *Stream) isEvents() bool {
-	kind, _, _ := strings.Cut(strings.ToLower(s.ContentType), ";")
-	if strings.TrimSpace(kind) == "text/event-stream" {
-		return true
-	}
+// looksLikeEvents recognises a stream by its bytes, where a proxy lost its type or compressed it.
+func (s *Stream) looksLikeEvents() bool {
 	start := bytes.TrimLeft(s.Body, "\ufeff\r\n")
-	return bytes.HasPrefix(start, []byte("data:")) || bytes.HasPrefix(start, []byte("event:"))
+	for _, mark := range []string{"data:", "event:", ":"} {
+		if bytes.HasPrefix(start, []byte(mark)) {
+			return true
+		}
+	}
+	return false
 }
 
 // fillWhole reads a body that is one JSON answer. It is a success without any event: the server ignored stream.
@@ -100,41 +169,7 @@ func (s *Stream) fillWhole(r *Request) {
 	r.noteTokens()
 }
 
-// filler walks over the events of one stream.
-type filler struct {
-	r         *Request
-	stream    *Stream
-	texts     map[int]*strings.Builder // by choice
-	reasoning strings.Builder
-	counted   int  // completion tokens by the running usage
-	running   bool // the server sends a running usage: its growth tells arrivals
-	finished  bool
-	choices   int
-	done      bool
-	fell      bool            // a usage was smaller than the one before
-	tail      []*openai.Usage // usage chunks without choices
-	failure   string
-	cut       bool
-	finish    int // index of the event that carried the finish reason, -1 none
-}
-
-func (f *filler) events() {
-	var p sse.Parser
-	body, n := f.stream.Body, 0
-	for i, read := range f.stream.Reads {
-		end := min(n+read.N, len(body))
-		if err := p.Feed(body[n:end], read.At, i+1, f.event); err != nil {
-			f.r.fail(ClassStream, err.Error())
-			return
-		}
-		n = end
-	}
-	p.Close(f.event)
-	f.r.Heartbeats = p.Comments()
-	f.conclude()
-}
-
-func (f *filler) event(e sse.Event) {
+func (f *Filler) event(e sse.Event) {
 	ev := Event{At: e.At, Read: int32(e.Read), Bytes: int32(e.Size)}
 	defer func() { f.r.Events = append(f.r.Events, ev) }()
 	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
@@ -182,14 +217,14 @@ func (f *filler) event(e sse.Event) {
 	}
 }
 
-func (f *filler) fault(text string) {
+func (f *Filler) fault(text string) {
 	if f.failure == "" {
 		f.failure = text
 	}
 }
 
 // chunk takes in one decoded event and says what it was and how many tokens it brought, 0 when that is unknown.
-func (f *filler) chunk(c chunk) (kind EventKind, tokens int) {
+func (f *Filler) chunk(c chunk) (kind EventKind, tokens int) {
 	kind = EventOther
 	if c.Model != "" {
 		f.r.Model = c.Model
@@ -222,7 +257,7 @@ func (f *filler) chunk(c chunk) (kind EventKind, tokens int) {
 	return kind, tokens
 }
 
-func (f *filler) choice(ch choice, kind EventKind, tokens int, finished bool) (EventKind, int, bool) {
+func (f *Filler) choice(ch choice, kind EventKind, tokens int, finished bool) (EventKind, int, bool) {
 	f.choices = max(f.choices, ch.Index+1)
 	text, reasoning, tool := ch.parts()
 	if f.texts[ch.Index] == nil {
@@ -257,7 +292,7 @@ func (f *filler) choice(ch choice, kind EventKind, tokens int, finished bool) (E
 
 // grown returns by how much a running usage grew. A usage that comes first with the finish is a total, not an arrival;
 // and the first running usage tells the sizes of the events before it only when each of them can hold just one token.
-func (f *filler) grown(total int, kind EventKind, finished bool) int {
+func (f *Filler) grown(total int, kind EventKind, finished bool) int {
 	if !f.running {
 		if finished {
 			return 0
@@ -289,8 +324,14 @@ func (f *filler) grown(total int, kind EventKind, finished bool) int {
 
 // conclude applies the success rule: a 2xx status, at least one finished choice, no error object, no broken read.
 // [DONE] alone is not success.
-func (f *filler) conclude() {
+func (f *Filler) conclude() {
 	r, s := f.r, f.stream
+	if f.broken != nil {
+		r.fail(ClassStream, f.broken.Error())
+		return
+	}
+	f.parser.Close(f.event)
+	r.Heartbeats = f.parser.Comments()
 	if t := f.texts[0]; t != nil {
 		r.Text = t.String()
 	}
@@ -332,7 +373,7 @@ func (f *filler) conclude() {
 
 // sumChoices repairs llama.cpp's usage for n > 1: one usage chunk per choice, each counting its own choice only. It
 // reports whether it was so.
-func (f *filler) sumChoices() bool {
+func (f *Filler) sumChoices() bool {
 	if f.choices < 2 || len(f.tail) != f.choices {
 		return false
 	}
@@ -348,7 +389,7 @@ func (f *filler) sumChoices() bool {
 // settle gives tokens that no event accounts for to the event with the finish reason. The end token of an answer is
 // counted by most servers and carried by none, and text can be held back to the end; both were there at the latest when
 // the answer was finished. Without this the time per token of such answers would be too short.
-func (f *filler) settle() {
+func (f *Filler) settle() {
 	r := f.r
 	n, known := r.OutputTokens()
 	if !known || f.finish < 0 || f.choices > 1 || r.Events[f.finish].Kind.Generates() {

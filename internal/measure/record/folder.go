@@ -13,7 +13,7 @@ import (
 )
 
 // FolderSchema names the form of a run folder, docs/format/record.md.
-const FolderSchema = "treeline.record/1"
+const FolderSchema = "treeline.record/2"
 
 // The names inside a run folder and inside the folder of one start.
 const (
@@ -25,7 +25,7 @@ const (
 	MetricsBeforeFile = "metrics_before.txt"
 	MetricsAfterFile  = "metrics_after.txt"
 	RequestsFile      = "requests.jsonl"
-	StreamsFolder     = "streams"
+	StreamsFile       = "streams.raw"
 )
 
 // Host is the content of host.json: the form of the folder and the machine that it was written on.
@@ -66,51 +66,50 @@ func safe(r rune) rune {
 }
 
 // Writer writes the folder of one start. Every finished request is handed to the kernel before Request returns, so
-// that it survives the death of this process. Not safe for concurrent use.
+// that it survives the death of this process. What could not be written as a whole is taken back, so that a full disk
+// leaves a folder that reads. Not safe for concurrent use.
 type Writer struct {
 	dir      string
-	requests *os.File
+	requests *tape
+	streams  *tape
+	buf      []byte
 }
 
 // CreateStart makes the folder of one start. An existing requests.jsonl is refused: a start is measured once.
 func CreateStart(dir string, order int, arm string) (*Writer, error) {
 	folder := StartFolder(dir, order, arm)
-	if err := os.MkdirAll(filepath.Join(folder, StreamsFolder), 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, fmt.Errorf("create start folder: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(folder, RequestsFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("start folder %s already holds requests: choose another --out folder", folder)
+	w := &Writer{dir: folder}
+	var err error
+	if w.requests, err = newTape(filepath.Join(folder, RequestsFile)); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("create start folder: %w", err)
-	}
-	return &Writer{dir: folder, requests: f}, nil
+	w.streams, err = newTape(filepath.Join(folder, StreamsFile))
+	return w, err
 }
 
 // Dir is the folder being written.
 func (w *Writer) Dir() string { return w.dir }
 
-// Request writes the stream first and the line of requests.jsonl after it, in one write: a line that is there is
-// whole and has its stream.
+// Begin keeps the header of the answer to request id.
+func (w *Writer) Begin(id int, s *Stream) error { return w.frame(frame{ID: id, Stream: s.head()}, nil) }
+
+// Piece keeps the next part of the answer to request id.
+func (w *Writer) Piece(id int, p Piece) error { return w.frame(frame{ID: id, Reads: p.Reads}, p.Bytes) }
+
+// Request keeps a finished request whose stream was kept piece by piece: the end of the stream first and the line of
+// requests.jsonl after it, in one write each. A line that is there is whole and has its stream.
 func (w *Writer) Request(r *Request, s *Stream) error {
-	if s != nil {
-		base := streamPath(w.dir, r.ID)
-		if err := os.WriteFile(base+".body", s.Body, 0o644); err != nil {
-			return fmt.Errorf("write stream: %w", err)
-		}
-		if err := writeJSON(base+".json", s); err != nil {
-			return err
-		}
+	if err := w.frame(frame{ID: r.ID, Stream: s}, nil); err != nil {
+		return err
 	}
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("write request %d: %w", r.ID, err)
 	}
-	if _, err := w.requests.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write request %d: %w", r.ID, err)
-	}
-	return nil
+	return w.requests.write(append(line, '\n'))
 }
 
 // File writes a file of the start, such as a scrape.
@@ -125,11 +124,7 @@ func (w *Writer) File(name string, b []byte) error {
 func (w *Writer) JSON(name string, v any) error { return writeJSON(filepath.Join(w.dir, name), v) }
 
 // Close ends the writing.
-func (w *Writer) Close() error { return w.requests.Close() }
-
-func streamPath(dir string, id int) string {
-	return filepath.Join(dir, StreamsFolder, fmt.Sprintf("%06d", id))
-}
+func (w *Writer) Close() error { return errors.Join(w.requests.file.Close(), w.streams.file.Close()) }
 
 // writeJSON replaces a file as a whole: readers see the old or the new content, never half of one.
 func writeJSON(path string, v any) error {

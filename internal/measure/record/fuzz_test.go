@@ -1,6 +1,9 @@
 package record
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,5 +45,30 @@ func FuzzFill(f *testing.F) {
 			t.Errorf("the cut of the reads changed the request (-whole +cut):\n%s", diff)
 		}
 		a.Arrivals()
+	})
+}
+
+// Whatever is in the files of a start, reading them gives requests or an error with a place, and no more memory than
+// the files have bytes.
+func FuzzRecord(f *testing.F) {
+	whole := `{"id":1,"prompt":"a"}` + "\n"
+	f.Add([]byte(whole), []byte(`{"id":1,"stream":{"status":200,"content_type":"text/event-stream"}}`+"\n\n"+`{"id":1,"reads":[[5,14]]}`+"\n"+done+"\n"+`{"id":1,"stream":{"end":"eof","end_at":9}}`+"\n\n"))
+	f.Add([]byte(whole+`{"id":2`), []byte(`{"id":1,"reads":[[5,1000000000000]]}`+"\n"))
+	f.Add([]byte("{}\n{}\n"), []byte(`{"id":1,"reads":[[5,-7],[6,7]]}`+"\n\n"))
+	f.Add([]byte("\n"), []byte("\n\n\n"))
+	f.Fuzz(func(t *testing.T, lines, streams []byte) {
+		dir := t.TempDir()
+		for name, b := range map[string][]byte{RequestsFile: lines, StreamsFile: streams} {
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		requests, err := Recompute(dir)
+		if err != nil && !strings.Contains(err.Error(), ":") {
+			t.Errorf("error without a place: %v", err)
+		}
+		for i := range requests {
+			requests[i].OutputTokens()
+		}
 	})
 }

@@ -40,7 +40,7 @@ func (s *Stream) inflated() *Stream {
 }
 
 // MaxBody is the largest body that is kept of one answer, in bytes.
-const MaxBody = 1 << 30
+const MaxBody = 256 << 20
 
 // add counts bytes to the last read when it has the same stamp.
 func (s *Stream) add(r Read) {

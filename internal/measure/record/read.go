@@ -50,46 +50,53 @@ func ReadRequests(folder string) ([]Request, error) {
 	}
 }
 
-// ReadStream reads the raw stream of one request of a start's folder.
-func ReadStream(folder string, id int) (*Stream, error) {
-	base := streamPath(folder, id)
-	var s Stream
-	if err := readJSON(base+".json", &s); err != nil {
-		return nil, fmt.Errorf("read stream of request %d: %w", id, err)
-	}
-	body, err := os.ReadFile(base + ".body")
-	if err != nil {
-		return nil, fmt.Errorf("read stream of request %d: %w", id, err)
-	}
-	total := 0
-	for _, r := range s.Reads {
-		total += r.N
-	}
-	if total != len(body) {
-		return nil, fmt.Errorf("read stream of request %d: %d bytes in %s.body, the reads say %d", id, len(body), base, total)
-	}
-	s.Body = body
-	return &s, nil
-}
-
-// Recompute reads a start's requests and computes everything the answers decide anew from the raw streams. A request
-// without a stream (streams can be removed to leave model output out) keeps what its line says.
+// Recompute reads a start's requests and computes everything the answers decide anew from the raw streams, by the code
+// that computed it when they came. Without streams (they can be removed to leave model output out) a request keeps what
+// its line says. A stream without a line belongs to a request that was under way when the process died.
 func Recompute(folder string) ([]Request, error) {
 	requests, err := ReadRequests(folder)
 	if err != nil {
 		return nil, err
 	}
-	for i := range requests {
-		s, err := ReadStream(folder, requests[i].ID)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.Fill(&requests[i])
+	path := filepath.Join(folder, StreamsFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return requests, nil
 	}
-	return requests, nil
+	open := map[int]*Filler{}
+	index := map[int]int{}
+	for i := range requests {
+		index[requests[i].ID] = i
+	}
+	err = readFrames(path, func(f frame, b []byte) error {
+		i, known := index[f.ID]
+		if !known {
+			return nil
+		}
+		fill := open[f.ID]
+		if fill == nil {
+			if f.Stream == nil {
+				return fmt.Errorf("a part of request %d before its header", f.ID)
+			}
+			fill = NewFiller(&requests[i], f.Stream)
+			open[f.ID] = fill
+		}
+		switch {
+		case len(f.Reads) > 0:
+			fill.Feed(Piece{Reads: f.Reads, Bytes: b})
+		case f.Stream != nil && f.Stream.End != "":
+			fill.ended(f.Stream)
+			delete(open, f.ID)
+			delete(index, f.ID)
+		}
+		return nil
+	})
+	return requests, err
+}
+
+// ended takes over how a stream ended, and judges it.
+func (f *Filler) ended(s *Stream) {
+	f.stream.End, f.stream.EndAt, f.stream.Error, f.stream.Class = s.End, s.EndAt, s.Error, s.Class
+	f.End()
 }
 
 // ReadBench reads a treeline.bench/1 object from a file, or from baseline.json of a folder.

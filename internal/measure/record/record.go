@@ -55,7 +55,7 @@ type Request struct {
 	Tools      []ToolCall      `json:"tools,omitempty"`      // of the first choice
 	Heartbeats int             `json:"heartbeats,omitempty"` // comment lines that kept the connection alive
 	Notes      []string        `json:"notes,omitempty"`      // the Note constants that apply
-	Events     []Event         `json:"events,omitempty"`
+	Events     []Event         `json:"-"`                    // on disk they follow from the stream
 }
 
 // Summary is one metric over requests of one start and level. Quantiles and the interval of the median are nil below
@@ -137,11 +137,28 @@ type Level struct {
 	Metrics     map[string]Summary `json:"metrics"`
 }
 
-// Client says how trustworthy this client's clock was.
+// Client says how trustworthy this client's clock was: by a test before the load at the event rate expected, and by a
+// sentinel stream during it.
 type Client struct {
 	Certified     bool    `json:"certified"`
 	EventsPerS    float64 `json:"events_per_s"`
 	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
+	StampLagP50MS float64 `json:"stamp_lag_p50_ms"`
+	StampLagMaxMS float64 `json:"stamp_lag_max_ms"`
+	GCPauseMaxMS  float64 `json:"gc_pause_max_ms"`
+	Streams       int     `json:"streams"`
+
+	During *ClientDuring `json:"during,omitempty"` // nil when nothing was watched
+}
+
+// ClientDuring is what the sentinel stream saw of the client's lag during the load.
+type ClientDuring struct {
+	StampLagP50MS float64 `json:"stamp_lag_p50_ms"`
+	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
+	StampLagMaxMS float64 `json:"stamp_lag_max_ms"`
+	N             int     `json:"n"`
+	GCPauses      int     `json:"gc_pauses"`
+	GCPauseMaxMS  float64 `json:"gc_pause_max_ms"`
 }
 
 // BenchSchema names the form of Bench.

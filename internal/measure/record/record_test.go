@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -226,6 +227,17 @@ func ended(s *Stream, end End) *Stream {
 	return s
 }
 
+// keep writes a stream that is in memory, in pieces of one read.
+func keep(w *Writer, r *Request, s *Stream) error {
+	err := w.Begin(r.ID, s)
+	n := 0
+	for _, read := range s.Reads {
+		err = errors.Join(err, w.Piece(r.ID, Piece{[]Read{read}, s.Body[n : n+read.N]}))
+		n += read.N
+	}
+	return errors.Join(err, w.Request(r, s))
+}
+
 func TestFolderRoundTrip(t *testing.T) {
 	dir := t.TempDir()
 	if err := CreateFolder(dir, host.Fingerprint{Machine: "m"}); err != nil {
@@ -239,7 +251,7 @@ func TestFolderRoundTrip(t *testing.T) {
 	want := Request{ID: 3, Prompt: "code-01", Call: 5, Wrote: 7}
 	s := script("@100 "+content("a"), "@110 "+content("b"), "@120 "+content("c")+fin+usage+done)
 	s.Fill(&want)
-	if err := w.Request(&want, s); err != nil {
+	if err := keep(w, &want, s); err != nil {
 		t.Fatal(err)
 	}
 	folders, err := StartFolders(dir)
@@ -250,7 +262,9 @@ func TestFolderRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]Request{want}, got); diff != "" {
+	line := want
+	line.Events = nil // they follow from the stream
+	if diff := cmp.Diff([]Request{line}, got); diff != "" {
 		t.Errorf("requests.jsonl (-want +got):\n%s", diff)
 	}
 	again, err := Recompute(folders[0])
@@ -277,11 +291,11 @@ func TestFinishedRequestSurvivesKill(t *testing.T) {
 			r := Request{ID: id}
 			s := script("@1 " + content("a") + fin + done)
 			s.Fill(&r)
-			if err := w.Request(&r, s); err != nil {
+			if err := keep(w, &r, s); err != nil {
 				t.Fatal(err)
 			}
 		}
-		w.requests.WriteString(`{"id":3,"prompt":"cut o`) // the kill came in the middle of a line
+		w.requests.file.WriteString(`{"id":3,"prompt":"cut o`) // the kill came in the middle of a line
 		self, err := os.FindProcess(os.Getpid())
 		if err != nil {
 			t.Fatal(err)
@@ -325,5 +339,86 @@ func TestBenchFile(t *testing.T) {
 	}
 	if _, err := ReadBench(filepath.Join(dir, "none")); err == nil {
 		t.Error("absent file: no error")
+	}
+}
+
+// A write that fails leaves whole entries: the folder reads as if the failed ones had never been tried.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := CreateFolder(dir, host.Fingerprint{Machine: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	w, err := CreateStart(dir, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := Request{ID: 1}
+	s := script("@1 " + content("a") + fin + done)
+	s.Fill(&r)
+	if err := keep(w, &r, s); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	for _, tape := range []*tape{w.streams, w.requests} {
+		tape.file.Close()
+		tape.file = full
+	}
+	r.ID = 2
+	if err := keep(w, &r, s); err == nil || !strings.Contains(err.Error(), "no space left on device; make room") {
+		t.Errorf("got error %v, want one that says what to do", err)
+	}
+	got, err := Recompute(w.Dir())
+	if err != nil || len(got) != 1 || !got[0].OK {
+		t.Errorf("after the full disk: %+v, %v; want the first request", got, err)
+	}
+}
+
+// What a kill cut off at any byte is left out, and all before it is read.
+func TestCutAnywhere(t *testing.T) {
+	dir := t.TempDir()
+	w, err := CreateStart(dir, 1, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := script("@1 "+content("a"), "@2 "+content("b"), "@3 "+fin+usage+done)
+	var want []Request
+	for id := range 3 {
+		r := Request{ID: id}
+		s.Fill(&r)
+		if err := keep(w, &r, s); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, r)
+	}
+	w.Close()
+	path := filepath.Join(w.Dir(), StreamsFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n <= len(whole); n += 7 {
+		if err := os.WriteFile(path, whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Recompute(w.Dir()); err != nil {
+			t.Fatalf("cut at byte %d: %v", n, err)
+		}
+	}
+	if err := os.WriteFile(path, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Recompute(w.Dir())
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("whole again: %v (-want +got):\n%s", err, diff)
+	}
+	whole[len(whole)/2] = '}'
+	whole[len(whole)/2+1] = '\n'
+	os.WriteFile(path, whole, 0o644)
+	if _, err := Recompute(w.Dir()); err == nil || !strings.Contains(err.Error(), "offset") {
+		t.Errorf("broken in the middle: got error %v, want one with the offset", err)
 	}
 }
