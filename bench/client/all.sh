@@ -16,6 +16,8 @@ grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'
 echo "$(nproc) processors, $(grep -qm1 avx512_vnni /proc/cpuinfo && echo avx512 || echo avx2), load $(cut -d' ' -f1 /proc/loadavg)"
 for p in aiperf guidellm vllm; do echo "$p $("$peers/$p/bin/python" -c "import importlib.metadata as m; print(m.version('$p'))")"; done
 echo
+python3 bench/client/speed.py --treeline "$out/treeline"
+echo
 python3 bench/client/memory.py --treeline "$out/treeline" || true
 echo
 python3 bench/client/peers.py "$peers" --treeline "$out/treeline" --out "$out"

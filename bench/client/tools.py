@@ -5,6 +5,9 @@ first. "other" is a second figure that readers take for the same thing, with its
 """
 import dataclasses
 import json
+import os
+import pathlib
+import subprocess
 
 
 @dataclasses.dataclass
@@ -26,7 +29,26 @@ def prompts(folder, key, n, **more):
     return path
 
 
-class Treeline:
+class Tool:
+    """What tools have in common: one command a run."""
+
+    def run(self, url, load, peers, treeline, folder, seconds):
+        """Runs the tool, its output into folder/log. Returns the exit code, or None when it took too long."""
+        command, env = self.command(url, load, peers, treeline, folder)
+        with open(folder / "log", "w", encoding="utf-8") as log:
+            log.write(" ".join(map(str, command)) + "\n")
+            log.flush()
+            try:
+                return subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, cwd=folder, env=os.environ | env,
+                                      timeout=seconds, check=False).returncode
+            except subprocess.TimeoutExpired:
+                return None
+
+    def close(self):
+        pass
+
+
+class Treeline(Tool):
     def command(self, url, load, peers, treeline, folder):
         file = prompts(folder, "prompt", load.requests)
         return [treeline, "bench", url, "--model", "sim", "--concurrency", str(load.streams), "--requests", str(load.requests),
@@ -49,7 +71,7 @@ class Treeline:
                 "other": ("ICL", seconds("icl_ms", "p50"))}
 
 
-class AIPerf:
+class AIPerf(Tool):
     def command(self, url, load, peers, treeline, folder):
         file = prompts(folder, "text", load.requests)
         # HF_HUB_OFFLINE must not be set: then it looks for a local folder in the hub's cache and refuses it.
@@ -71,7 +93,7 @@ class AIPerf:
                 "good": m["request_count"]["avg"], "other": ("inter chunk latency", ms("inter_chunk_latency", "p50"))}
 
 
-class GuideLLM:
+class GuideLLM(Tool):
     def command(self, url, load, peers, treeline, folder):
         file = prompts(folder, "prompt", load.requests, output_tokens_count=load.tokens)
         return [peers / "guidellm/bin/guidellm", "run", "--backend", f"kind=openai_http,target={url},model=sim",
@@ -96,16 +118,33 @@ class GuideLLM:
                 "other": ("time per output token", ms("time_per_output_token_ms", "median"))}
 
 
-class VLLM:
-    def command(self, url, load, peers, treeline, folder):
+class VLLM(Tool):
+    process = None  # see vllm_bench.py
+
+    def run(self, url, load, peers, treeline, folder, seconds):
         file = prompts(folder, "prompt", load.requests)
-        return [peers / "vllm/bin/vllm", "bench", "serve", "--backend", "openai-chat", "--base-url", url,
-                "--endpoint", "/v1/chat/completions", "--model", "sim", "--tokenizer", peers / "tokenizer",
-                "--dataset-name", "custom", "--dataset-path", file, "--custom-output-len", str(load.tokens),
-                "--skip-chat-template", "--disable-shuffle", "--num-prompts", str(load.requests),
-                "--max-concurrency", str(load.streams), "--num-warmups", "0", "--ready-check-timeout-sec", "0",
-                "--disable-tqdm", "--percentile-metrics", "ttft,tpot,itl", "--save-result",
-                "--result-dir", folder, "--result-filename", "vllm.json"], {"HF_HUB_OFFLINE": "1"}
+        args = ["--backend", "openai-chat", "--base-url", url, "--endpoint", "/v1/chat/completions", "--model", "sim",
+                "--tokenizer", peers / "tokenizer", "--dataset-name", "custom", "--dataset-path", file,
+                "--custom-output-len", load.tokens, "--skip-chat-template", "--disable-shuffle",
+                "--num-prompts", load.requests, "--max-concurrency", load.streams, "--num-warmups", 0,
+                "--ready-check-timeout-sec", 0, "--disable-tqdm", "--percentile-metrics", "ttft,tpot,itl",
+                "--save-result", "--result-dir", folder, "--result-filename", "vllm.json"]
+        if self.process is None:
+            script = pathlib.Path(__file__).resolve().parent / "vllm_bench.py"
+            self.process = subprocess.Popen([peers / "vllm/bin/python", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            stderr=subprocess.DEVNULL, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"})
+        task = {"args": [str(a) for a in args], "log": str(folder / "log"), "seconds": seconds}
+        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.flush()
+        while line := self.process.stdout.readline():
+            if line.strip() == "null" or line.strip().lstrip("-").isdigit():  # imports may talk on standard output
+                return json.loads(line)
+        raise RuntimeError("vLLM's client did not start: is it installed?")
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
 
     def read(self, folder):
         m = json.loads((folder / "vllm.json").read_text())

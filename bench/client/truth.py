@@ -50,7 +50,7 @@ def figures(requests, count, streams, breaks):
 
 def steady(requests, streams):
     """Tokens a second while all streams were in flight, which is what treeline's output_tok_s is. /truth has the first and
-    the last token of a stream; those between are taken as evenly spaced, as the specs make them."""
+    the last token of a stream; the events between are taken as evenly spaced, as the specs make them."""
     sent = sorted(r["read"] for r in requests)
     over = sorted(r["last"] for r in requests)
     begin, end = sent[0], over[-1]
@@ -58,14 +58,16 @@ def steady(requests, streams):
         begin, end = sent[streams - 1], over[-streams]
     total = 0.0
     for r in requests:
-        first, last, rest = r["first"], r["last"], r["tokens"] - r["n_first"]
-        if begin < first <= end:
+        if begin < r["first"] <= end:
             total += r["n_first"]
-        if last > first:
-            total += rest * max(0, min(last, end) - max(first, begin)) / (last - first)
+        rest = r["events"] - 1
+        if rest > 0:
+            gap = (r["last"] - r["first"]) / rest
+            inside = min(rest, (end - r["first"]) // gap) - max(0, (begin - r["first"]) // gap)
+            total += max(0, inside) * (r["tokens"] - r["n_first"]) / rest
     return total / ((end - begin) / 1e9)
 
 
 def rate_spec(rate, streams):
     """A plain stream whose events come at rate a second over all streams."""
-    return f"# {rate} events a second over {streams} streams\nmodel: sim\nttft: 100ms\ntpot: {1e9 * streams / rate:.0f}ns\n"
+    return f"# {rate} events a second over {streams} streams\nmodel: sim\nttft: 100ms\ntpot: {1e9 * streams / rate:.0f}ns\nvary: {{request: 0.02}}\n"
