@@ -23,7 +23,7 @@ import (
 // benchFlags are the command's flags that are not fields of StartOptions.
 type benchFlags struct {
 	prompts, out, appendTo string
-	json                   bool
+	json, printRequests    bool
 }
 
 func newBench(env *Env) *cobra.Command {
@@ -69,6 +69,7 @@ func newBench(env *Env) *cobra.Command {
 	f.StringVar(&flags.out, "out", "", "run folder to write")
 	f.StringVar(&flags.appendTo, "append", "", "baseline file or run folder to add this server start to; made when absent")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object")
+	f.BoolVar(&flags.printRequests, "print-requests", false, "write a line of JSON to standard error for every finished request, once it is on disk")
 	serverFlags(cmd, &o.ServerKind, &o.APIKey)
 	cmd.MarkFlagsMutuallyExclusive("out", "append")
 	cmd.MarkFlagsMutuallyExclusive("concurrency", "rate")
@@ -93,7 +94,11 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 	defer o.Clock.Close()
 	o.Epoch = time.Now()
 	progress := env.progress()
-	o.Progress = func(done, total int) { showRequests(progress, done, total) }
+	if flags.printRequests {
+		o.Finished = func(r *record.Request) { printRequest(env.Stderr, r) }
+	} else {
+		o.Progress = func(done, total int) { showRequests(progress, done, total) }
+	}
 	b, err := experiment.MeasureStart(cmd.Context(), o)
 	progress.Close()
 	if b == nil {

@@ -15,20 +15,33 @@ import (
 
 func newReport(env *Env) *cobra.Command {
 	format, out, asJSON := "text", "", false
+	var again recomputeFlags
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Show a finished run again, as text, HTML, Markdown, CSV, JSON or benchstat",
 		Long: "report reads a run folder, or a file with a verdict or a baseline, and shows it in another form. With --json it\n" +
-			"prints the object that the command printed which made the run. It measures and computes nothing.",
+			"prints the object that the command printed which made the run. It measures and computes nothing, unless told to\n" +
+			"--recompute: then every figure is computed again from the raw streams, compared with what the run stored, and shown;\n" +
+			"a bench that was killed gets the result of what it had finished. --no-text writes a copy of a run folder that holds\n" +
+			"no prompt and no model output.",
 		Example: `  treeline report run
   treeline report run --format html --out page.html
-  treeline report run --format benchstat`,
+  treeline report run --format benchstat
+  treeline report run --recompute --json
+  treeline report run --no-text --out run-to-share`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if asJSON {
 				format = "json"
 			}
-			run, err := report.Read(args[0])
+			if again.noText {
+				return copyWithoutText(env, args[0], out)
+			}
+			read := report.Read
+			if again.recompute {
+				read = again.read(env)
+			}
+			run, err := read(args[0])
 			if err != nil {
 				return err
 			}
@@ -36,13 +49,20 @@ func newReport(env *Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return writeOut(env, out, show)
+			if err := writeOut(env, out, show); err != nil {
+				return err
+			}
+			return again.verdict(run)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&format, "format", format, "text, html, md, csv, json or benchstat")
 	f.StringVar(&out, "out", "", "file to write instead of standard output")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
+	f.BoolVar(&again.recompute, "recompute", false, "compute every figure again from the raw streams of a run folder")
+	f.BoolVar(&again.printRequests, "print-requests", false, "with --recompute: the lines of bench --print-requests, on standard error")
+	f.BoolVar(&again.noText, "no-text", false, "write a copy of the run folder without prompts and model output to --out")
+	cmd.MarkFlagsMutuallyExclusive("recompute", "no-text")
 	return cmd
 }
 

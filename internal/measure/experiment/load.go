@@ -118,7 +118,13 @@ func (m *start) load(ctx context.Context) error {
 			if m.o.Progress != nil {
 				m.o.Progress(m.done, total)
 			}
-			return m.store(r, s)
+			if err := m.store(r, s); err != nil {
+				return err
+			}
+			if m.o.Finished != nil {
+				m.o.Finished(r)
+			}
+			return nil
 		})
 		if err != nil {
 			return err

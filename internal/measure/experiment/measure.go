@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"treeline/internal/measure/certify"
@@ -192,7 +191,7 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 		Schema: record.BenchSchema, Target: t, Requests: metric.Count(m.requests), Client: m.cert,
 		Metrics: map[string]record.Summary{},
 	}
-	m.levels(b)
+	fillLevels(b, m.requests, m.planned())
 	bound := m.clientBound(b)
 	if m.encoded > 0 {
 		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
@@ -209,25 +208,4 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 		Requests: &b.Requests, Prompts: metric.Prompts(m.requests), Warnings: b.Warnings,
 	}}
 	return b
-}
-
-// levels fills in the figures: of the one level, or of each; with several, the top ones are those at concurrency 1, else
-// of the first.
-func (m *start) levels(b *record.Bench) {
-	if m.o.Rate > 0 {
-		b.Metrics = metric.Level(m.requests, 0)
-		b.Levels = []record.Level{{Rate: m.o.Rate, Requests: b.Requests, Metrics: b.Metrics}}
-		return
-	}
-	for i, c := range m.o.Concurrency {
-		of := slices.DeleteFunc(slices.Clone(m.requests), func(r record.Request) bool { return r.Level != c })
-		l := record.Level{Concurrency: c, Requests: metric.Count(of), Metrics: metric.Level(of, c)}
-		if i == 0 || c == 1 {
-			b.Metrics = l.Metrics
-		}
-		b.Levels = append(b.Levels, l)
-	}
-	if len(b.Levels) == 1 {
-		b.Levels = nil
-	}
 }

@@ -34,6 +34,8 @@ type StartOptions struct {
 	Epoch       time.Time             // zero of the run's monotonic clock
 	Progress    func(done, total int) // total is 0 when only a duration limits the load
 
+	Finished func(*record.Request) // told of every measured request, after it is on disk; nil is nobody
+
 	Constant    bool             // open loop: equal gaps instead of Poisson arrivals
 	Seed        int64            // of arrivals, and sent with requests when Temperature is above 0
 	Fingerprint host.Fingerprint // of this machine, kept in the record

@@ -130,3 +130,17 @@ func ReadLockHash(dir string) (string, error) {
 	}
 	return hash, nil
 }
+
+// ReadLockRule returns what the lock file in a run folder says about the verdict: the baseline and the margin.
+func ReadLockRule(dir string) (baseline string, margin float64, err error) {
+	path := filepath.Join(dir, LockFile)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", 0, fmt.Errorf("read locked plan: %w", err)
+	}
+	var l lock
+	if err := yaml.Unmarshal(b, &l); err != nil {
+		return "", 0, fmt.Errorf("read locked plan %s: %w", path, err)
+	}
+	return l.Baseline, l.Margin, nil
+}

@@ -1,0 +1,174 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"treeline/internal/measure/metric"
+	"treeline/internal/measure/plan"
+	"treeline/internal/measure/record"
+	"treeline/internal/measure/report"
+	"treeline/internal/measure/target"
+	"treeline/internal/measure/verdict"
+)
+
+// Recomputed is what the raw streams of a run folder come to.
+type Recomputed struct {
+	Finished report.Finished
+	Requests []record.Request // of all starts, in the order in which they ended, warm-up included
+	Compared int              // figures set against what the run itself had stored
+	Differs  []string         // those that came out differently
+}
+
+// Recompute computes every figure of a run folder anew from its raw streams and compares it with what the run stored. A
+// folder whose bench was killed has no result: it gets one from what was finished, marked interrupted and invalid. What
+// is no matter of the streams (identity, proof, certificate) is taken over.
+func Recompute(dir string) (Recomputed, error) {
+	folders, err := record.StartFolders(dir)
+	if err != nil {
+		return Recomputed{}, fmt.Errorf("recompute %s: %w; is it a run folder?", dir, err)
+	}
+	var out Recomputed
+	var starts []record.Start
+	var newest []record.Request
+	for _, folder := range folders {
+		requests, err := record.Recompute(folder)
+		if err != nil {
+			return out, err
+		}
+		newest = requests
+		out.Requests = append(out.Requests, requests...)
+		s, err := finished(folder)
+		if err != nil {
+			return out, err
+		}
+		if s != nil {
+			out.start(filepath.Base(folder), s, requests)
+			starts = append(starts, *s)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, plan.LockFile)); err == nil {
+		return out, out.verdict(dir, starts)
+	}
+	return out, out.bench(dir, folders, newest)
+}
+
+// start replaces the figures of a start by those of its streams.
+func (o *Recomputed) start(name string, s *record.Start, requests []record.Request) {
+	counts := metric.Count(requests)
+	prompts := metric.Prompts(requests)
+	o.compare(name+": requests", s.Requests, &counts)
+	o.compare(name+": figures of prompts", s.Prompts, prompts)
+	s.Requests, s.Prompts = &counts, prompts
+}
+
+// verdict judges the recomputed starts anew.
+func (o *Recomputed) verdict(dir string, starts []record.Start) error {
+	baseline, margin, err := plan.ReadLockRule(dir)
+	if err != nil {
+		return err
+	}
+	result, err := verdict.Compare(starts, verdict.Options{Baseline: baseline, Margin: margin})
+	if err != nil {
+		return fmt.Errorf("recompute %s: %w", dir, err)
+	}
+	o.Finished.Result = &result
+	stored, err := report.Read(dir)
+	if err != nil || stored.Result == nil {
+		return nil // the run did not finish: the verdict is over what there is
+	}
+	o.compare("comparisons", stored.Result.Comparisons, result.Comparisons)
+	o.compare("arms", stored.Result.Arms, result.Arms)
+	o.compare("lossless", stored.Result.Lossless, result.Lossless)
+	result.Warnings, result.Report = stored.Result.Warnings, stored.Result.Report
+	return nil
+}
+
+// bench computes the object of a bench folder.
+func (o *Recomputed) bench(dir string, folders []string, requests []record.Request) error {
+	stored, err := record.ReadBench(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		o.Finished.Bench, err = interrupted(dir, folders, requests)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	b := *stored
+	levels := []level{{Concurrency: topLevel(requests)}}
+	if len(stored.Levels) > 0 {
+		levels = nil
+		for _, l := range stored.Levels {
+			levels = append(levels, level{l.Concurrency, l.Rate})
+		}
+	}
+	fillLevels(&b, requests, levels)
+	o.compare("requests", stored.Requests, b.Requests)
+	o.compare("metrics", stored.Metrics, b.Metrics)
+	o.compare("levels", stored.Levels, b.Levels)
+	if n := len(b.Starts); n > 0 {
+		prompts := metric.Prompts(requests)
+		o.compare("figures of prompts", b.Starts[n-1].Prompts, prompts)
+		b.Starts[n-1].Prompts = prompts
+	}
+	o.Finished.Bench = &b
+	return nil
+}
+
+func topLevel(requests []record.Request) int {
+	for _, r := range requests {
+		if !r.Warmup {
+			return r.Level
+		}
+	}
+	return 1
+}
+
+// interrupted makes the object of a bench that was killed.
+func interrupted(dir string, folders []string, requests []record.Request) (*record.Bench, error) {
+	if len(folders) == 0 {
+		return nil, fmt.Errorf("recompute %s: no start was begun", dir)
+	}
+	var identity struct {
+		Server target.Server `json:"server"`
+	}
+	text, err := os.ReadFile(filepath.Join(folders[len(folders)-1], record.IdentityFile))
+	if err == nil {
+		err = json.Unmarshal(text, &identity)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recompute %s: read identity: %w", dir, err)
+	}
+	s := identity.Server
+	b := &record.Bench{
+		Schema: record.BenchSchema, Metrics: map[string]record.Summary{},
+		Target: record.Target{Kind: s.Kind, Version: s.Version, Model: s.Model, Method: target.MethodUnknown},
+	}
+	var levels []level
+	seen := map[int]bool{}
+	for _, r := range requests {
+		if !r.Warmup && !seen[r.Level] {
+			seen[r.Level] = true
+			levels = append(levels, level{Concurrency: r.Level})
+		}
+	}
+	fillLevels(b, requests, levels)
+	stop := record.Warning{Code: record.WarnInterrupted, Text: fmt.Sprintf("the run ended before its time; %d requests were finished", b.Requests.Sent)}
+	b.Warnings = append([]record.Warning{stop}, metric.Warnings(requests)...)
+	return b, nil
+}
+
+// compare sets a recomputed figure against the stored one, bit for bit.
+func (o *Recomputed) compare(what string, stored, again any) {
+	a, errA := json.Marshal(stored)
+	b, errB := json.Marshal(again)
+	o.Compared++
+	if errA != nil || errB != nil || !bytes.Equal(a, b) {
+		o.Differs = append(o.Differs, what)
+	}
+}
