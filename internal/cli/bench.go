@@ -24,6 +24,7 @@ import (
 type benchFlags struct {
 	prompts, out, appendTo string
 	json, printRequests    bool
+	noCertify              bool
 }
 
 func newBench(env *Env) *cobra.Command {
@@ -70,6 +71,7 @@ func newBench(env *Env) *cobra.Command {
 	f.StringVar(&flags.appendTo, "append", "", "baseline file or run folder to add this server start to; made when absent")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object")
 	f.BoolVar(&flags.printRequests, "print-requests", false, "write a line of JSON to standard error for every finished request, once it is on disk")
+	f.BoolVar(&flags.noCertify, "no-certify", false, "neither test this client before the load nor watch it during it; the result says so")
 	serverFlags(cmd, &o.ServerKind, &o.APIKey)
 	cmd.MarkFlagsMutuallyExclusive("out", "append")
 	cmd.MarkFlagsMutuallyExclusive("concurrency", "rate")
@@ -88,10 +90,12 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 		return err
 	}
 	o.Fingerprint = host.Collect()
-	if o.Clock, err = certify.StartClock(env.Executable); err != nil {
-		return err
+	if !flags.noCertify {
+		if o.Clock, err = certify.StartClock(env.Executable); err != nil {
+			return err
+		}
+		defer o.Clock.Close()
 	}
-	defer o.Clock.Close()
 	o.Epoch = time.Now()
 	progress := env.progress()
 	if flags.printRequests {

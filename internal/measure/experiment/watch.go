@@ -20,6 +20,7 @@ func (m *start) certify(ctx context.Context) error {
 		return nil
 	}
 	if m.clock == nil {
+		m.warn(record.WarnClientUnsure, "this client was not tested")
 		return nil
 	}
 	streams := slices.Max(m.o.Concurrency)

@@ -53,7 +53,7 @@ func WarningTable() []WarningMeaning {
 		{WarnNotStreamed, "The server answered in one piece although a stream was asked for.", "No TTFT, TPOT and ICL for these requests."},
 		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
 		{WarnClientBound, "This client's own delay could have moved a metric by more than 1 %.", "The metric it names is not to be trusted; when that is tpot_ms the result is invalid."},
-		{WarnClientUnsure, "The client could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
+		{WarnClientUnsure, "The client was not tested, or could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
 		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for. In an experiment also: other programs used more of this machine's processors than the plan allows.", "Figures describe a busy server or machine; a comparison is invalid. An experiment measures such a start once more before it keeps it."},
 		{WarnIdleUnknown, "This kind of server, or this operating system, does not tell whether it is idle.", "Foreign load would not be noticed."},
 		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},

@@ -46,6 +46,7 @@ type job struct {
 	answer answer
 	truth  Truth
 	began  time.Duration // the work began: after the wait for a slot
+	over   bool          // counted as finished
 }
 
 // complete answers a request by the law.
@@ -122,6 +123,7 @@ func (s *Server) whole(w *reply, j *job) error {
 	now := int64(s.now())
 	j.truth.First, j.truth.Last = now, now
 	s.emitted(a.tokens)
+	s.finished(j)
 	object, choice := "text_completion", map[string]any{"index": 0, "finish_reason": a.finish}
 	text := words(j.text, a.thinking, a.tokens)
 	if j.chat {
@@ -174,6 +176,7 @@ func (s *Server) stream(w *reply, j *job) error {
 			return s.breakOff(w, a.fail)
 		}
 	}
+	s.finished(j) // before the client can know it: who reads the counters then finds this request in them
 	return s.close(w, j)
 }
 

@@ -60,9 +60,14 @@ func (s *Server) emitted(tokens int) {
 	s.count.generated += tokens
 }
 
+// finished counts a request that ended, however it did, once.
 func (s *Server) finished(j *job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if j.over {
+		return
+	}
+	j.over = true
 	s.count.running--
 	s.count.requests++
 	if d := s.spec.Spec; d != nil && !d.Silent {
