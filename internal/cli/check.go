@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
+	"runtime"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -14,6 +14,7 @@ import (
 
 	"treeline/internal/host"
 	"treeline/internal/measure/certify"
+	"treeline/internal/measure/record"
 )
 
 // certificateSchema names the form of check --client --json.
@@ -23,10 +24,12 @@ const certificateSchema = "treeline.client/1"
 type certificate struct {
 	Schema      string           `json:"schema"`
 	Machine     host.Fingerprint `json:"machine"`
+	GOMAXPROCS  int              `json:"gomaxprocs"`
 	Certified   bool             `json:"certified"`
 	MaxMedianMS float64          `json:"max_median_ms"` // the bar
 	Highest     []highest        `json:"highest"`
 	Steps       []step           `json:"steps"`
+	Schedule    *record.SendLag  `json:"schedule"`
 }
 
 // highest is the largest certified event rate for a number of streams; 0 is none.
@@ -37,20 +40,21 @@ type highest struct {
 
 // step is one test.
 type step struct {
-	Streams    int     `json:"streams"`
-	Planned    float64 `json:"planned_events_per_s"`
-	Reached    float64 `json:"events_per_s"`
-	P50        float64 `json:"stamp_lag_p50_ms"`
-	P90        float64 `json:"stamp_lag_p90_ms"`
-	P99        float64 `json:"stamp_lag_p99_ms"`
-	Max        float64 `json:"stamp_lag_max_ms"`
-	N          int     `json:"n"`
-	SenderLate int     `json:"sender_late"`
-	GCPauses   int     `json:"gc_pauses"`
-	GCMaxMS    float64 `json:"gc_pause_max_ms"`
-	OwnCPU     float64 `json:"own_cpu"`     // share of the machine that client and sender used
-	Foreign    float64 `json:"foreign_cpu"` // share that others used
-	Certified  bool    `json:"certified"`
+	Streams    int               `json:"streams"`
+	Planned    float64           `json:"planned_events_per_s"`
+	Reached    float64           `json:"events_per_s"`
+	P50        float64           `json:"stamp_lag_p50_ms"`
+	P90        float64           `json:"stamp_lag_p90_ms"`
+	P99        float64           `json:"stamp_lag_p99_ms"`
+	Max        float64           `json:"stamp_lag_max_ms"`
+	N          int               `json:"n"`
+	SenderLate int               `json:"sender_late"` // events that the sender itself was late with
+	GCPauses   int               `json:"gc_pauses"`
+	GCTotalMS  float64           `json:"gc_pause_total_ms"`
+	GCP99MS    float64           `json:"gc_pause_p99_ms"`
+	GCMaxMS    float64           `json:"gc_pause_max_ms"`
+	CPU        *record.ClientCPU `json:"cpu"` // of the whole machine; null where it is not known
+	Certified  bool              `json:"certified"`
 }
 
 func newCheck(env *Env) *cobra.Command {
@@ -69,7 +73,7 @@ func newCheck(env *Env) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case !client:
-				return usageError("check needs --client: it certifies this client")
+				return usageError("check needs --client: it certifies this client; with it go --streams, --rate, --duration and --json")
 			case rate < 0 || math.IsNaN(rate) || math.IsInf(rate, 0) || rate > 1e6:
 				return usageError("--rate takes events a second, up to 1000000")
 			case length < 50*time.Millisecond || length > time.Minute:
@@ -92,6 +96,9 @@ func newCheck(env *Env) *cobra.Command {
 	return cmd
 }
 
+// scheduleRate is the request rate of the open loop that is tested beside the streams.
+const scheduleRate = 100.0
+
 // rates of the ladder, in events a second: every stream gets at least five.
 func rates(only float64, streams int) []float64 {
 	if only > 0 {
@@ -107,25 +114,21 @@ func checkClient(ctx context.Context, env *Env, streams []int, only float64, len
 		return err
 	}
 	defer clock.Close()
-	out := certificate{Schema: certificateSchema, Machine: host.Collect(), Certified: true, MaxMedianMS: certify.MaxMedianMS, Steps: []step{}}
+	out := certificate{
+		Schema: certificateSchema, Machine: host.Collect(), GOMAXPROCS: runtime.GOMAXPROCS(0), Certified: true, MaxMedianMS: certify.MaxMedianMS, Steps: []step{},
+	}
 	progress := env.progress()
 	defer progress.Close()
 	for _, n := range streams {
-		var load host.Load
 		measure := func(ctx context.Context, rate float64) (certify.Result, error) {
 			progress.Set(fmt.Sprintf("check: %d streams, %.0f events/s", n, rate))
-			before, berr := host.ReadCPU(os.Getpid())
-			r, err := certify.Run(ctx, certify.Options{URL: clock.URL, EventsPerS: rate, Streams: n, Duration: length})
-			if after, aerr := host.ReadCPU(os.Getpid()); berr == nil && aerr == nil {
-				load = after.Since(before)
-			}
-			return r, err
+			return certify.Run(ctx, certify.Options{Clock: clock, EventsPerS: rate, Streams: n, Duration: length})
 		}
 		told := func(s certify.Step) {
 			r := s.Result
 			out.Steps = append(out.Steps, step{
 				Streams: n, Planned: r.Planned, Reached: r.EventsPerS, P50: r.Lags.P50, P90: r.Lags.P90, P99: r.Lags.P99, Max: r.Lags.Max, N: r.Lags.N,
-				SenderLate: r.SenderLate, GCPauses: r.GC.N, GCMaxMS: r.GC.MaxMS, Foreign: load.Foreign, OwnCPU: load.Own, Certified: s.OK,
+				SenderLate: r.SenderLate, GCPauses: r.GC.N, GCTotalMS: r.GC.TotalMS, GCP99MS: r.GC.P99MS, GCMaxMS: r.GC.MaxMS, CPU: r.CPU.Record(), Certified: s.OK,
 			})
 		}
 		best, err := certify.Highest(ctx, rates(only, n), 2, measure, told)
@@ -135,6 +138,12 @@ func checkClient(ctx context.Context, env *Env, streams []int, only float64, len
 		out.Highest = append(out.Highest, highest{n, best})
 		out.Certified = out.Certified && best > 0
 	}
+	progress.Set(fmt.Sprintf("check: schedule of %g requests/s", scheduleRate))
+	sent, err := certify.Schedule(ctx, clock, scheduleRate, length)
+	if err != nil {
+		return err
+	}
+	out.Schedule = sent.Sent(scheduleRate)
 	progress.Close()
 	if asJSON {
 		err = writeJSON(env.Stdout, out)
@@ -142,7 +151,7 @@ func checkClient(ctx context.Context, env *Env, streams []int, only float64, len
 		err = printCertificate(env.Stdout, out)
 	}
 	if err == nil && !out.Certified {
-		return codeError{ExitInvalid, fmt.Errorf("this client is not certified: no tested rate was reached with a median lag of at most %g ms; is the machine idle?", certify.MaxMedianMS)}
+		return codeError{ExitInvalid, fmt.Errorf("this client is not certified: no tested rate of some number of streams was reached with a median lag of at most %g ms; is the machine idle?", certify.MaxMedianMS)}
 	}
 	return err
 }
@@ -150,18 +159,31 @@ func checkClient(ctx context.Context, env *Env, streams []int, only float64, len
 func printCertificate(w io.Writer, c certificate) error {
 	fmt.Fprintf(w, "client of treeline %s on %s\n\n", c.Machine.Treeline, c.Machine.Summary())
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "streams\tevents/s\treached\tlag p50\tp90\tp99\tmax, ms\tsent late\tGC max, ms\tcertified")
+	fmt.Fprintln(tw, "streams\tevents/s\treached\tlag p50\tp90\tp99\tmax, ms\tsent late\tGC pauses\tmax, ms\tCPU own\tothers\tcertified")
 	for _, s := range c.Steps {
 		mark := "no"
 		if s.Certified {
 			mark = "yes"
 		}
-		fmt.Fprintf(tw, "%d\t%.0f\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%.2f\t%s\n", s.Streams, s.Planned, s.Reached, s.P50, s.P90, s.P99, s.Max, s.SenderLate, s.GCMaxMS, mark)
+		own, others := "?", "?"
+		if s.CPU != nil {
+			own, others = fmt.Sprintf("%.0f %%", 100*s.CPU.Own), fmt.Sprintf("%.0f %%", 100*(s.CPU.Others+s.CPU.Steal))
+		}
+		fmt.Fprintf(tw, "%d\t%.0f\t%.0f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t%.2f\t%s\t%s\t%s\n",
+			s.Streams, s.Planned, s.Reached, s.P50, s.P90, s.P99, s.Max, s.SenderLate, s.GCPauses, s.GCMaxMS, own, others, mark)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nA lag is the time from the writing of an event in another process to the client's stamp, loopback and scheduler included.\n")
+	fmt.Fprintf(w, "\nA lag is the time from the writing of an event in another process to the client's stamp, loopback and scheduler included.\n"+
+		"CPU is of all %d processors; own is client and sender together.\n", c.GOMAXPROCS)
+	if s := c.Schedule; s != nil {
+		fmt.Fprintf(w, "Open loop, Poisson arrivals, %g requests/s: sent later than planned by %.3f ms in the median, %.3f at p99, %.3f at most (n %d).\n",
+			s.RequestsPerS, s.P50MS, s.P99MS, s.MaxMS, s.N)
+	}
+	if len(c.Steps) > 0 && c.Steps[0].CPU == nil {
+		fmt.Fprintln(w, "Use of the processors is not told by this operating system: whether others disturbed the tests is unknown.")
+	}
 	for _, h := range c.Highest {
 		if h.EventsPerS == 0 {
 			fmt.Fprintf(w, "%d streams: no rate is certified\n", h.Streams)

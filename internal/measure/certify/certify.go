@@ -35,7 +35,7 @@ const minPerStream = 5
 
 // Options say what the client will have to cope with.
 type Options struct {
-	URL        string        // of a Clock
+	Clock      *Clock
 	EventsPerS float64       // over all streams
 	Streams    int           // at the same time
 	Duration   time.Duration // of the test
@@ -49,6 +49,7 @@ type Result struct {
 	Lags       Lags
 	SenderLate int // events that the server sent more than two milliseconds late: those are not the client's doing
 	GC         Pauses
+	CPU        CPU
 }
 
 // Certified reports whether the client kept up: nearly the planned rate, and a median lag of at most 0.1 ms.
@@ -60,41 +61,50 @@ func (r Result) Certified() bool {
 func (r Result) Record() record.Client {
 	return record.Client{
 		Certified: r.Certified(), EventsPerS: r.EventsPerS, StampLagP99MS: r.Lags.P99, StampLagP50MS: r.Lags.P50, StampLagMaxMS: r.Lags.Max,
-		GCPauseMaxMS: r.GC.MaxMS, Streams: r.Streams,
+		GCPauses: r.GC.N, GCPauseTotalMS: r.GC.TotalMS, GCPauseP99MS: r.GC.P99MS, GCPauseMaxMS: r.GC.MaxMS, Streams: r.Streams,
+		SenderLate: r.SenderLate, CPU: r.CPU.Record(),
 	}
 }
 
-// Lags is the distribution of the time from the writing of an event to the stamp of the read that completed it, in
-// milliseconds.
+// Lags is the distribution of how late something was, in milliseconds. Of events: the time from the writing of one to
+// the stamp of the read that completed it.
 type Lags struct {
 	P50, P90, P99, Max float64
 	N                  int
 }
 
-// summarize sorts lags, which are nanoseconds.
-func summarize(lags []int64) Lags {
+// Sent is the form that bench reports of the send lags of an open loop.
+func (l Lags) Sent(requestsPerS float64) *record.SendLag {
+	return &record.SendLag{RequestsPerS: requestsPerS, P50MS: l.P50, P99MS: l.P99, MaxMS: l.Max, N: l.N}
+}
+
+// Summarize gives the distribution of lags in nanoseconds, which it sorts. Quantiles are values that were seen.
+func Summarize(lags []int64) Lags {
 	if len(lags) == 0 {
 		return Lags{}
 	}
 	slices.Sort(lags)
-	at := func(p float64) float64 { return float64(lags[int(math.Ceil(p*float64(len(lags))))-1]) / 1e6 }
+	at := func(p float64) float64 { return float64(lags[rank(p, len(lags))]) / 1e6 }
 	return Lags{P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: float64(lags[len(lags)-1]) / 1e6, N: len(lags)}
 }
 
+// rank is the index of the p-quantile in n sorted values: the smallest one that at least a share p does not exceed.
+func rank(p float64, n int) int { return max(int(math.Ceil(p*float64(n))), 1) - 1 }
+
 // ErrClock says that the wall clocks of the two processes do not fit together: one was set between their starts.
-var ErrClock = errors.New("the wall clock was set while the client was being tested; try again")
+var ErrClock = errors.New("the wall clock was set meanwhile")
 
 // Run makes the test.
 func Run(ctx context.Context, o Options) (Result, error) {
 	o.Streams = max(o.Streams, 1)
 	epoch := time.Now()
-	c := loadgen.NewClient(loadgen.ClientOptions{Base: o.URL, Epoch: epoch})
+	c := loadgen.NewClient(loadgen.ClientOptions{Base: o.Clock.URL, Epoch: epoch})
 	defer c.Close()
 	perStream := max(int(o.EventsPerS*o.Duration.Seconds())/o.Streams, minPerStream)
 	gap := time.Duration(float64(time.Second) * float64(o.Streams) / o.EventsPerS)
 	// The streams begin together, when all are connected, and their events are spread evenly over a gap.
 	setUp := 50*time.Millisecond + time.Duration(o.Streams)*time.Millisecond
-	before := readPauses()
+	before, cpu := readPauses(), o.Clock.readCPU()
 	streams := make([]*record.Stream, o.Streams)
 	failed := make([]error, o.Streams)
 	var wg sync.WaitGroup
@@ -105,7 +115,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		})
 	}
 	wg.Wait()
-	r := Result{Planned: o.EventsPerS, Streams: o.Streams, GC: readPauses().since(before)}
+	r := Result{Planned: o.EventsPerS, Streams: o.Streams, GC: readPauses().since(before), CPU: o.Clock.readCPU().since(cpu)}
 	if err := errors.Join(failed...); err != nil {
 		return r, fmt.Errorf("certify the client: %w", err)
 	}
@@ -120,7 +130,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if len(lags) > 0 && slices.Min(lags) < -clockSlack {
 		return r, ErrClock
 	}
-	r.Lags = summarize(lags)
+	r.Lags = Summarize(lags)
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ import (
 // Clock is a server of events that carry the moment of their sending.
 type Clock struct {
 	URL  string
+	pid  int // of its process; 0 when it runs in this one
 	stop func()
 }
 
@@ -56,7 +57,7 @@ func StartClock(executable string) (*Clock, error) {
 	select {
 	case first := <-line:
 		if url, ok := strings.CutPrefix(strings.TrimSpace(first), "listening on "); ok {
-			return &Clock{URL: url, stop: stop}, nil
+			return &Clock{URL: url, pid: cmd.Process.Pid, stop: stop}, nil
 		}
 		stop()
 		return nil, fmt.Errorf("start the clock: %s simulate said %q", executable, first)

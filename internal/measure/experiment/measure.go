@@ -71,6 +71,7 @@ type start struct {
 	encoded  int              // answers that came compressed
 	cert     record.Client
 	clock    *certify.Clock
+	others   *float64 // share of the processors that others used before the load; nil unknown
 	warnings []record.Warning
 }
 
@@ -94,6 +95,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 	if err != nil {
 		return nil, err
 	}
+	cpu := certify.WatchCPU()
 	idle, err := m.server.Idle(ctx, o.IdlePause)
 	switch {
 	case err != nil:
@@ -102,6 +104,9 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 		m.warn(record.WarnIdleUnknown, idle.Text)
 	case !idle.Idle:
 		m.warn(record.WarnForeignLoad, idle.Text)
+	}
+	if err := m.background(ctx, cpu); err != nil {
+		return nil, err
 	}
 	if o.Dir != "" {
 		if err := record.CreateFolder(o.Dir, o.Fingerprint); err != nil {

@@ -208,7 +208,7 @@ func disturbed(s *record.Start) string {
 	for _, w := range s.Warnings {
 		switch {
 		case w.Code == record.WarnForeignLoad, w.Code == record.WarnBuffered,
-			w.Code == record.WarnClientBound && strings.HasPrefix(w.Text, "tpot_ms:"):
+			w.Code == record.WarnClientBound && !w.FirstTokenOnly():
 			return w.Text
 		}
 	}

@@ -7,49 +7,106 @@ import (
 	"slices"
 	"time"
 
+	"treeline/internal/host"
 	"treeline/internal/measure/certify"
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
 )
 
-// certify tests this client at the event rate that the warm-up suggests, against the clock.
-func (m *start) certify(ctx context.Context) error {
-	if m.o.Client != nil {
-		m.cert = *m.o.Client
-		m.cert.During = nil
-		return nil
-	}
+const (
+	// boundShare is the share of a metric by which the client's delay must not be able to move it.
+	boundShare = 0.01
+	// fullMachine is the share of the processors that, used by others, leaves none for the client; it is then bound
+	// when its stamps are later than lateMS (p99), which on a machine with a free processor they are not.
+	fullMachine = 0.9
+	lateMS      = 1.0
+	// backgroundWindow is the least time over which the use of the processors by others is taken. At 100 ticks a second
+	// it resolves 2.5 % of two of them.
+	backgroundWindow = 200 * time.Millisecond
+)
+
+// background takes what others use of the processors before the load. The server under test is idle then, so nobody
+// has to know which processes are its own.
+func (m *start) background(ctx context.Context, since func() certify.CPU) error {
 	if m.clock == nil {
-		m.warn(record.WarnClientUnsure, "this client was not tested")
 		return nil
 	}
-	streams := slices.Max(m.o.Concurrency)
-	perStream := 50.0
-	for i := range m.warm {
-		a := m.warm[i].Arrivals()
-		if n := len(a); n > 2 && a[n-1].At > a[0].At {
-			perStream = max(perStream, float64(n-1)/(float64(a[n-1].At-a[0].At)/1e9))
-		}
-	}
-	rate := min(perStream*float64(streams)*1.2, 50_000)
-	duration := time.Duration(math.Min(math.Max(60/rate, 0.3), 0.7) * float64(time.Second))
-	var r certify.Result
-	for range 2 { // one disturbance from elsewhere is not the client's failing
-		var err error
-		r, err = certify.Run(ctx, certify.Options{URL: m.clock.URL, EventsPerS: rate, Streams: streams, Duration: duration})
-		if err != nil {
+	if rest := backgroundWindow - time.Since(m.began); rest > 0 {
+		if err := sleep(ctx, rest); err != nil {
 			return err
 		}
-		if r.Certified() {
+	}
+	if cpu := since(); cpu.Known {
+		share := cpu.Background()
+		m.others = &share
+	} else if m.o.Block == 0 { // an experiment says it by itself
+		m.warn(record.WarnIdleUnknown, "use of the processors by other programs is not known: "+host.ErrNoCPUTimes.Error())
+	}
+	return nil
+}
+
+// certify tests this client against the clock, at the event rate that the warm-up suggests. A test that fails is no end
+// of the measurement: the client is then not certified.
+func (m *start) certify(ctx context.Context) error {
+	switch {
+	case m.o.Client != nil:
+		m.cert = *m.o.Client
+		m.cert.During = nil
+	case m.clock != nil:
+		if err := m.test(ctx); err != nil {
+			m.warn(record.WarnClientUnsure, "this client could not be tested: "+err.Error())
+		}
+	}
+	m.cert.BackgroundCPU = m.others
+	return ctx.Err()
+}
+
+// test makes the certificate, in two tries: one disturbance from elsewhere is not the client's failing.
+func (m *start) test(ctx context.Context) error {
+	rate, streams := m.expect()
+	length := time.Duration(math.Min(math.Max(60/rate, 0.3), 0.7) * float64(time.Second))
+	var r certify.Result
+	var err error
+	for range 2 {
+		r, err = certify.Run(ctx, certify.Options{Clock: m.clock, EventsPerS: rate, Streams: streams, Duration: length})
+		if err == nil && r.Certified() {
 			break
 		}
 	}
 	m.cert = r.Record()
+	if err != nil {
+		return err
+	}
 	if !m.cert.Certified {
 		m.warn(record.WarnClientUnsure, fmt.Sprintf("at %.0f events/s this client's stamps were %.3f ms late in the median and %.3f ms at p99 (certified: at most %.1f ms in the median)",
 			r.EventsPerS, r.Lags.P50, r.Lags.P99, certify.MaxMedianMS))
 	}
-	return ctx.Err()
+	if m.o.Rate > 0 {
+		lags, err := certify.Schedule(ctx, m.clock, m.o.Rate, 500*time.Millisecond)
+		if err != nil {
+			return err
+		}
+		m.cert.Schedule = lags.Sent(m.o.Rate)
+	}
+	return nil
+}
+
+// expect tells the event rate and the number of streams to be ready for: a fifth more than the warm-up's requests had.
+func (m *start) expect() (eventsPerS float64, streams int) {
+	streams = slices.Max(m.o.Concurrency)
+	perStream, longest := 50.0, 0.0
+	for i := range m.warm {
+		a := m.warm[i].Arrivals()
+		if n := len(a); n > 2 && a[n-1].At > a[0].At {
+			perStream = max(perStream, float64(n-1)/(float64(a[n-1].At-a[0].At)/1e9))
+			longest = max(longest, float64(a[n-1].At-m.warm[i].Call)/1e9)
+		}
+	}
+	if m.o.Rate > 0 { // by Little's law
+		streams = int(math.Ceil(m.o.Rate * longest))
+	}
+	streams = min(max(streams, 1), 1000)
+	return min(perStream*float64(streams)*1.2, 50_000), streams
 }
 
 // watch keeps an eye on this client while load works.
@@ -59,37 +116,73 @@ func (m *start) watch(ctx context.Context, load func(context.Context) error) err
 	}
 	w := certify.StartWatch(ctx, m.clock)
 	err := load(ctx)
-	if during, ok := w.Stop(); ok {
+	during, failed := w.Stop()
+	if failed != nil && ctx.Err() == nil {
+		m.warn(record.WarnClientUnsure, "this client was not watched during the load: "+failed.Error())
+	}
+	if failed == nil {
 		m.cert.During = &during
+		during.Schedule = m.sent()
 	}
 	return err
 }
 
-// lag is the p99 of the client's delay: as seen during the load, else as tested before it.
-func (m *start) lag() (ms float64, when string) {
-	if d := m.cert.During; d != nil {
-		return d.StampLagP99MS, "during the load"
+// sent tells how late the requests of an open loop were begun, nil for a closed one.
+func (m *start) sent() *record.SendLag {
+	if m.o.Rate <= 0 || len(m.requests) == 0 {
+		return nil
 	}
-	return m.cert.StampLagP99MS, "before the load"
+	late := make([]int64, 0, len(m.requests))
+	for i := range m.requests {
+		late = append(late, m.requests[i].Call-m.requests[i].Sched)
+	}
+	return certify.Summarize(late).Sent(m.o.Rate)
 }
 
-// clientBound warns when the client's p99 delay could have moved a metric by more than 1 %, and reports whether that
-// spoils the decode speed.
+// clientBound warns when the client was the limit, and reports whether that spoils the decode speed.
 func (m *start) clientBound(b *record.Bench) bool {
-	const share = 0.01
-	lag, when := m.lag()
-	if s, ok := b.Metrics["ttft_ms"]; ok && lag > share*s.P50 {
-		m.warn(record.WarnClientBound, fmt.Sprintf("ttft_ms: this client's stamps were up to %.3f ms late (p99, %s), %.1f %% of the median", lag, when, 100*lag/s.P50))
+	found := bounds(m.cert, b.Metrics, decodeMS(m.requests))
+	m.warnings = append(m.warnings, found...)
+	return slices.ContainsFunc(found, record.Warning.Invalidates)
+}
+
+// bounds judges by the client's delay as seen during the load, else as tested before it. decode is the median time from
+// the first to the last token in milliseconds, 0 when there is none.
+func bounds(c record.Client, metrics map[string]record.Summary, decode float64) []record.Warning {
+	var out []record.Warning
+	warn := func(format string, args ...any) {
+		out = append(out, record.Warning{Code: record.WarnClientBound, Text: fmt.Sprintf(format, args...)})
 	}
+	lag, when := c.StampLagP99MS, "before the load"
+	if c.During != nil {
+		lag, when = c.During.StampLagP99MS, "during the load"
+	}
+	if s, ok := metrics["ttft_ms"]; ok && lag > boundShare*s.P50 {
+		warn("ttft_ms: this client's stamps were up to %.3f ms late (p99, %s), %.1f %% of the median", lag, when, 100*lag/s.P50)
+	}
+	if decode > 0 && lag > boundShare*decode {
+		warn("tpot_ms: this client's stamps were up to %.3f ms late (p99, %s), %.1f %% of the median decode time of %.1f ms", lag, when, 100*lag/decode, decode)
+	}
+	if s, ok := metrics["e2e_ms"]; ok && c.During != nil && c.During.Schedule != nil && c.During.Schedule.P99MS > boundShare*s.P50 {
+		late := c.During.Schedule.P99MS
+		warn("ttft_sched_ms: requests left up to %.3f ms later than planned (p99), %.1f %% of the median latency", late, 100*late/s.P50)
+	}
+	if c.BackgroundCPU != nil && *c.BackgroundCPU >= fullMachine && lag > lateMS {
+		warn("no processor was free: other programs used %.0f %% of them before the load, while the server was idle, and this client's stamps were up to %.3f ms late (p99, %s)", 100**c.BackgroundCPU, lag, when)
+	}
+	return out
+}
+
+// decodeMS is the median decode time.
+func decodeMS(requests []record.Request) float64 {
 	var decode []float64
-	for i := range m.requests {
-		if _, ok := metric.TPOT(&m.requests[i]); ok {
-			decode = append(decode, float64(m.requests[i].Last-m.requests[i].First)/1e6)
+	for i := range requests {
+		if _, ok := metric.TPOT(&requests[i]); ok {
+			decode = append(decode, float64(requests[i].Last-requests[i].First)/1e6)
 		}
 	}
-	if median := metric.Median(decode); len(decode) > 0 && lag > share*median {
-		m.warn(record.WarnClientBound, fmt.Sprintf("tpot_ms: this client's stamps were up to %.3f ms late (p99, %s), %.1f %% of the median decode time of %.1f ms", lag, when, 100*lag/median, median))
-		return true
+	if len(decode) == 0 {
+		return 0
 	}
-	return false
+	return metric.Median(decode)
 }

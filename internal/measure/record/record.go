@@ -145,10 +145,36 @@ type Client struct {
 	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
 	StampLagP50MS float64 `json:"stamp_lag_p50_ms"`
 	StampLagMaxMS float64 `json:"stamp_lag_max_ms"`
-	GCPauseMaxMS  float64 `json:"gc_pause_max_ms"`
 	Streams       int     `json:"streams"`
+	SenderLate    int     `json:"sender_late"` // events that the test's own server sent too late: not the client's doing
+
+	GCPauses       int     `json:"gc_pauses"`
+	GCPauseTotalMS float64 `json:"gc_pause_total_ms"`
+	GCPauseP99MS   float64 `json:"gc_pause_p99_ms"`
+	GCPauseMaxMS   float64 `json:"gc_pause_max_ms"`
+
+	CPU           *ClientCPU `json:"cpu,omitempty"`            // of the machine during the test; nil unknown
+	BackgroundCPU *float64   `json:"background_cpu,omitempty"` // share that others used while the server was idle before the load; nil unknown
+	Schedule      *SendLag   `json:"schedule,omitempty"`       // of the test of an open loop
 
 	During *ClientDuring `json:"during,omitempty"` // nil when nothing was watched
+}
+
+// ClientCPU is the use of this machine's processors, as shares of all of them.
+type ClientCPU struct {
+	Own    float64 `json:"own"`    // this process and all that it started
+	Sender float64 `json:"sender"` // part of own: the server that the client was tested against
+	Others float64 `json:"others"` // includes a server under test that this process did not start
+	Steal  float64 `json:"steal"`  // taken by the hypervisor
+}
+
+// SendLag is how long after their planned moments the requests of an open loop were begun.
+type SendLag struct {
+	RequestsPerS float64 `json:"requests_per_s"` // planned
+	P50MS        float64 `json:"p50_ms"`
+	P99MS        float64 `json:"p99_ms"`
+	MaxMS        float64 `json:"max_ms"`
+	N            int     `json:"n"`
 }
 
 // ClientDuring is what the sentinel stream saw of the client's lag during the load.
@@ -157,8 +183,13 @@ type ClientDuring struct {
 	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
 	StampLagMaxMS float64 `json:"stamp_lag_max_ms"`
 	N             int     `json:"n"`
-	GCPauses      int     `json:"gc_pauses"`
-	GCPauseMaxMS  float64 `json:"gc_pause_max_ms"`
+
+	GCPauses       int     `json:"gc_pauses"`
+	GCPauseTotalMS float64 `json:"gc_pause_total_ms"`
+	GCPauseMaxMS   float64 `json:"gc_pause_max_ms"`
+
+	CPU      *ClientCPU `json:"cpu,omitempty"`
+	Schedule *SendLag   `json:"schedule,omitempty"` // of the load itself, when it was an open loop
 }
 
 // BenchSchema names the form of Bench.

@@ -52,8 +52,8 @@ func WarningTable() []WarningMeaning {
 		{WarnBuffered, "More than half of a stream's events came in one read: a proxy held them back.", "No TTFT, TPOT and ICL for these requests; a comparison is invalid when they are more than a tenth."},
 		{WarnNotStreamed, "The server answered in one piece although a stream was asked for.", "No TTFT, TPOT and ICL for these requests."},
 		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
-		{WarnClientBound, "This client's own delay could have moved a metric by more than 1 %.", "The metric it names is not to be trusted; when that is tpot_ms the result is invalid."},
-		{WarnClientUnsure, "The client was not tested, or could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
+		{WarnClientBound, "This client was the limit. One of: the delay of its stamps (p99, by a sentinel stream beside the load) is more than 1 % of the median time to first token (ttft_ms) or of the median decode time (tpot_ms); an open loop's requests left later than planned (p99) by more than 1 % of the median latency (ttft_sched_ms); other programs kept 90 % of this machine's processors busy before the load, while the server under test was idle, and the stamps were more than 1 ms late (no processor was free).", "The metric it names is not to be trusted. When it is tpot_ms, or no processor was free, the result is invalid."},
+		{WarnClientUnsure, "The client could not be tested, was not watched during the load, could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
 		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for. In an experiment also: other programs used more of this machine's processors than the plan allows.", "Figures describe a busy server or machine; a comparison is invalid. An experiment measures such a start once more before it keeps it."},
 		{WarnIdleUnknown, "This kind of server, or this operating system, does not tell whether it is idle.", "Foreign load would not be noticed."},
 		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},
@@ -87,7 +87,11 @@ func (w Warning) Invalidates() bool {
 	case WarnMethodUnexpected, WarnCountersReset, WarnIdentityChanged, WarnInterrupted:
 		return true
 	case WarnClientBound:
-		return strings.HasPrefix(w.Text, "tpot_ms")
+		return !w.FirstTokenOnly()
 	}
 	return false
 }
+
+// FirstTokenOnly reports whether a client_bound warning leaves the decode speed alone: the metric it names is one of the
+// first token.
+func (w Warning) FirstTokenOnly() bool { return strings.HasPrefix(w.Text, "ttft_") }

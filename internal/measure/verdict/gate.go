@@ -39,7 +39,7 @@ func fatalCodes() map[string]string {
 func spoils(s record.Start, w record.Warning) bool {
 	switch w.Code {
 	case record.WarnClientBound:
-		return !strings.HasPrefix(w.Text, "ttft_ms")
+		return !w.FirstTokenOnly()
 	case record.WarnBuffered:
 		missing := 0
 		for _, v := range s.Prompts {
