@@ -229,7 +229,8 @@ func openBaseline(o *experiment.StartOptions, flags benchFlags) (old *record.Ben
 		o.Order = len(old.Starts) + 1
 	}
 	if folder {
-		return old, flags.appendTo, nil
+		o.Order, err = record.NextOrder(o.Dir)
+		return old, flags.appendTo, err
 	}
 	f, err := os.OpenFile(flags.appendTo, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {

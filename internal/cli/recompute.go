@@ -28,6 +28,9 @@ func (f recomputeFlags) read(env *Env) func(string) (report.Finished, error) {
 				}
 			}
 		}
+		if got.NoStream > 0 {
+			fmt.Fprintf(env.Stderr, "recomputed: %d requests have no whole stream and stand as their lines have them\n", got.NoStream)
+		}
 		switch {
 		case len(got.Differs) > 0:
 			return got.Finished, fmt.Errorf("recompute %s: %s differ from what the run stored; were its files changed, or was it another version?", dir, strings.Join(got.Differs, ", "))

@@ -198,6 +198,8 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 	}
 	fillLevels(b, m.requests, m.planned())
 	bound := m.clientBound(b)
+	bound = m.waited() || bound
+	b.Client = m.cert
 	if m.encoded > 0 {
 		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
 	}

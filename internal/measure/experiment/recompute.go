@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/plan"
@@ -21,6 +22,7 @@ import (
 type Recomputed struct {
 	Finished report.Finished
 	Requests []record.Request // of all starts, in the order in which they ended, warm-up included
+	NoStream int              // of these, the ones whose streams are gone: they stand as their lines have them
 	Compared int              // figures set against what the run itself had stored
 	Differs  []string         // those that came out differently
 }
@@ -29,20 +31,28 @@ type Recomputed struct {
 // folder whose bench was killed has no result: it gets one from what was finished, marked interrupted and invalid. What
 // is no matter of the streams (identity, proof, certificate) is taken over.
 func Recompute(dir string) (Recomputed, error) {
+	if err := record.CheckFolder(dir); err != nil {
+		return Recomputed{}, fmt.Errorf("recompute %s: %w", dir, err)
+	}
 	folders, err := record.StartFolders(dir)
 	if err != nil {
 		return Recomputed{}, fmt.Errorf("recompute %s: %w; is it a run folder?", dir, err)
 	}
 	var out Recomputed
 	var starts []record.Start
-	var newest []record.Request
+	byFolder := map[string][]record.Request{}
 	for _, folder := range folders {
 		requests, err := record.Recompute(folder)
 		if err != nil {
 			return out, err
 		}
-		newest = requests
+		byFolder[folder] = requests
 		out.Requests = append(out.Requests, requests...)
+		for i := range requests {
+			if requests[i].FromLine {
+				out.NoStream++
+			}
+		}
 		s, err := finished(folder)
 		if err != nil {
 			return out, err
@@ -52,10 +62,13 @@ func Recompute(dir string) (Recomputed, error) {
 			starts = append(starts, *s)
 		}
 	}
+	if n := len(out.Requests); n > 0 && out.NoStream == n {
+		return out, fmt.Errorf("recompute %s: its raw streams are gone; without --recompute report shows the figures that the run stored", dir)
+	}
 	if _, err := os.Stat(filepath.Join(dir, plan.LockFile)); err == nil {
 		return out, out.verdict(dir, starts)
 	}
-	return out, out.bench(dir, folders, newest)
+	return out, out.bench(dir, folders, byFolder)
 }
 
 // start replaces the figures of a start by those of its streams.
@@ -89,17 +102,30 @@ func (o *Recomputed) verdict(dir string, starts []record.Start) error {
 	return nil
 }
 
-// bench computes the object of a bench folder.
-func (o *Recomputed) bench(dir string, folders []string, requests []record.Request) error {
+// bench computes the object of a bench folder. Its figures are those of the newest start that was stored; a later folder
+// belongs to one that was killed while it was added, and is in no figure.
+func (o *Recomputed) bench(dir string, folders []string, of map[string][]record.Request) error {
 	stored, err := record.ReadBench(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		o.Finished.Bench, err = interrupted(dir, folders, requests)
+		o.Finished.Bench, err = interrupted(dir, folders, of[newest(folders)])
 		return err
 	}
 	if err != nil {
 		return err
 	}
 	b := *stored
+	b.Starts = slices.Clone(stored.Starts)
+	requests := of[newest(folders)]
+	for i := range b.Starts {
+		s := &b.Starts[i]
+		folder := record.StartFolder(dir, s.Order, s.Arm)
+		own, known := of[folder]
+		if !known {
+			return fmt.Errorf("recompute %s: %s of the baseline is not there", dir, folder)
+		}
+		o.start(filepath.Base(folder), s, own)
+		requests = own
+	}
 	levels := []level{{Concurrency: topLevel(requests)}}
 	if len(stored.Levels) > 0 {
 		levels = nil
@@ -111,13 +137,15 @@ func (o *Recomputed) bench(dir string, folders []string, requests []record.Reque
 	o.compare("requests", stored.Requests, b.Requests)
 	o.compare("metrics", stored.Metrics, b.Metrics)
 	o.compare("levels", stored.Levels, b.Levels)
-	if n := len(b.Starts); n > 0 {
-		prompts := metric.Prompts(requests)
-		o.compare("figures of prompts", b.Starts[n-1].Prompts, prompts)
-		b.Starts[n-1].Prompts = prompts
-	}
 	o.Finished.Bench = &b
 	return nil
+}
+
+func newest(folders []string) string {
+	if len(folders) == 0 {
+		return ""
+	}
+	return folders[len(folders)-1]
 }
 
 func topLevel(requests []record.Request) int {
@@ -137,7 +165,7 @@ func interrupted(dir string, folders []string, requests []record.Request) (*reco
 	var identity struct {
 		Server target.Server `json:"server"`
 	}
-	text, err := os.ReadFile(filepath.Join(folders[len(folders)-1], record.IdentityFile))
+	text, err := os.ReadFile(filepath.Join(newest(folders), record.IdentityFile))
 	if err == nil {
 		err = json.Unmarshal(text, &identity)
 	}

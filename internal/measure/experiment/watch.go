@@ -186,3 +186,20 @@ func decodeMS(requests []record.Request) float64 {
 	}
 	return metric.Median(decode)
 }
+
+// waited warns when streams came faster than they could be parsed and written to disk, and had to wait for more than
+// 1 % of their time, which spoils the decode speed.
+func (m *start) waited() bool {
+	const share = 0.01
+	waited, took := m.client.Waited(), time.Duration(0)
+	for i := range m.requests {
+		took += time.Duration(max(m.requests[i].Done-m.requests[i].Call, 0))
+	}
+	m.cert.WaitedMS = float64(waited) / 1e6
+	if float64(waited) <= share*float64(took) {
+		return false
+	}
+	m.warn(record.WarnClientBound, fmt.Sprintf("tpot_ms: streams came faster than they could be parsed and written, and waited %.1f ms in all, %.1f %% of their time; a faster disk for --out may help",
+		m.cert.WaitedMS, 100*float64(waited)/float64(took)))
+	return true
+}

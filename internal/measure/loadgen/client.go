@@ -1,6 +1,6 @@
 // Package loadgen sends requests and catches what comes back: closed loops with a fixed number of requests in flight,
-// and open loops on a schedule fixed beforehand. Its hot path does two things with a read, stamp it and copy it;
-// parsing is done when the stream is over, by record.Stream.Fill.
+// and open loops on a schedule fixed beforehand. Its hot path does two things with a read, stamp it and keep it;
+// parsing is done in another goroutine, by record.Filler.
 //
 // It has no metrics and no opinion. A failed request is a result: nothing is retried and no redirect is followed.
 package loadgen
@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,6 +45,7 @@ type ClientOptions struct {
 type Client struct {
 	o         ClientOptions
 	transport *http.Transport
+	waits     atomic.Int64 // nanoseconds
 }
 
 // NewClient makes a client. Close it when done.

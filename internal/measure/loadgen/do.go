@@ -63,8 +63,8 @@ func (c *Client) Do(ctx context.Context, body []byte, r *record.Request) *record
 func (c *Client) do(ctx context.Context, body []byte, r *record.Request, take func(*record.Stream, *block)) *record.Stream {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(c.o.Idle, func() { cancel(errIdle) })
-	defer watchdog.Stop()
+	watchdog := newWatchdog(c.o.Idle, c.Now, func() { cancel(errIdle) })
+	defer watchdog.stop()
 
 	var at stamps
 	at.conn.Store(-1)
@@ -120,7 +120,7 @@ func (c *Client) send(ctx context.Context, body []byte, at *stamps) (*http.Respo
 }
 
 // drain is the hot path: read, stamp, and hand on what is full.
-func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream, take func(*record.Stream, *block), watchdog *time.Timer, cancel context.CancelCauseFunc) {
+func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream, take func(*record.Stream, *block), watchdog *watchdog, cancel context.CancelCauseFunc) {
 	s.Proto = res.Proto
 	s.Status, s.ContentType, s.Encoding = res.StatusCode, res.Header.Get("Content-Type"), res.Header.Get("Content-Encoding")
 	b := blocks.Get().(*block)
@@ -137,9 +137,7 @@ func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream
 		if n > 0 {
 			b.Bytes = b.Bytes[:len(b.Bytes)+n]
 			b.Reads = append(b.Reads, record.Read{At: now, N: n})
-			if !mark.seen {
-				watchdog.Reset(c.o.Idle)
-			}
+			watchdog.seen(now)
 		}
 		if err != nil {
 			c.end(ctx, s, err, mark.seen, now)
@@ -150,7 +148,7 @@ func (c *Client) drain(ctx context.Context, res *http.Response, s *record.Stream
 				s.End, s.EndAt = record.EndDone, now
 				return
 			}
-			watchdog.Stop()
+			watchdog.stop()
 			closer := time.AfterFunc(doneGrace, func() { cancel(nil) })
 			defer closer.Stop()
 		}

@@ -87,6 +87,23 @@ type live struct {
 	lost    bool // something could not be kept: its line must not be written
 }
 
+// handOn never waits in the usual case. When parsing and keeping cannot follow, memory stays bounded and the reader
+// waits: what arrives meanwhile gets its stamp too late, so the wait is kept.
+func (c *Client) handOn(to chan<- arrival, a arrival) {
+	select {
+	case to <- a:
+		return
+	default:
+	}
+	began := c.Now()
+	to <- a
+	c.waits.Add(c.Now() - began)
+}
+
+// Waited is how long the readers of streams waited in all because what they had read could not be parsed and kept as
+// fast as it came. Stamps taken right after a wait are late by as much.
+func (c *Client) Waited() time.Duration { return time.Duration(c.waits.Load()) }
+
 // arrival is a part of a live request's answer, or its end when it has no block.
 type arrival struct {
 	live  *live
@@ -101,7 +118,7 @@ func (c *Client) sendOn(ctx context.Context, job Job, to chan<- arrival) {
 		if l.stream == nil {
 			l.stream = &record.Stream{Status: s.Status, Proto: s.Proto, ContentType: s.ContentType, Encoding: s.Encoding}
 		}
-		to <- arrival{live: l, block: b}
+		c.handOn(to, arrival{live: l, block: b})
 	})
 	to <- arrival{live: l, end: s}
 }

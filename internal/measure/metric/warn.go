@@ -49,7 +49,7 @@ func Warnings(requests []record.Request) []record.Warning {
 			out = append(out, record.Warning{Code: code, Text: fmt.Sprintf("%d of %d requests %s", n, total, what)})
 		}
 	}
-	add(failed, record.WarnRequestsFailed, "failed; figures are those of the others, which may be the easier ones. First of each kind: "+Errors(requests))
+	add(failed, record.WarnRequestsFailed, "failed; figures are those of the others, which may be the easier ones."+record.QuotesFollow+Errors(requests))
 	add(noUsage, record.WarnUsageMissing, "came without a token count; they are left out of every token metric")
 	add(noSize, record.WarnFirstEventSize, "did not tell how many tokens their first event held; their TPOT is too small if it was more than one an event")
 	add(buffered, record.WarnBuffered, "arrived in lumps: something between model and client held the stream back; their TTFT, TPOT and ICL are left out")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,12 +41,22 @@ func CreateFolder(dir string, machine host.Fingerprint) error {
 	if err := os.MkdirAll(filepath.Join(dir, StartsFolder), 0o755); err != nil {
 		return fmt.Errorf("create run folder: %w", err)
 	}
-	path := filepath.Join(dir, HostFile)
-	var old Host
-	if err := readJSON(path, &old); err == nil && old.Schema != FolderSchema {
-		return fmt.Errorf("run folder %s holds %q, this version writes %q: choose another folder", dir, old.Schema, FolderSchema)
+	if err := CheckFolder(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; choose another folder", err)
 	}
-	return writeJSON(path, Host{Schema: FolderSchema, Fingerprint: machine})
+	return writeJSON(filepath.Join(dir, HostFile), Host{Schema: FolderSchema, Fingerprint: machine})
+}
+
+// CheckFolder reports whether dir is a run folder of the form that this version reads and writes.
+func CheckFolder(dir string) error {
+	var h Host
+	if err := readJSON(filepath.Join(dir, HostFile), &h); err != nil {
+		return fmt.Errorf("%w; is it a run folder?", err)
+	}
+	if h.Schema != FolderSchema {
+		return fmt.Errorf("run folder %s holds %q, this version reads and writes %q", dir, h.Schema, FolderSchema)
+	}
+	return nil
 }
 
 // StartFolder is the folder of start number order of an arm inside a run folder.
@@ -137,6 +148,7 @@ func writeJSON(path string, v any) error {
 	}
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, b.Bytes(), 0o644); err != nil {
+		os.Remove(tmp) // half a file, on a full disk
 		return fmt.Errorf("write record: %w", err)
 	}
 	if err := os.Rename(tmp, path); err != nil {

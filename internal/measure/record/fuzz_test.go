@@ -56,6 +56,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(whole+`{"id":2`), []byte(`{"id":1,"reads":[[5,1000000000000]]}`+"\n"))
 	f.Add([]byte("{}\n{}\n"), []byte(`{"id":1,"reads":[[5,-7],[6,7]]}`+"\n\n"))
 	f.Add([]byte("\n"), []byte("\n\n\n"))
+	f.Add([]byte(whole), []byte(`{"id":1,"stream":{"status":200,"content_type":"text/event-stream"}}`+"\n\n"+`{"id":1,"reads":[[5,9223372036854775807],[6,9223372036854775807],[7,10]]}`+"\n12345678\n"))
 	f.Fuzz(func(t *testing.T, lines, streams []byte) {
 		dir := t.TempDir()
 		for name, b := range map[string][]byte{RequestsFile: lines, StreamsFile: streams} {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // textMembers are the members of JSON objects, at any depth, that may hold prompts or model output, or quote them.
@@ -17,9 +18,23 @@ func textMembers() []string {
 	return []string{"text", "reasoning", "others", "tools", "error", "diverged_on"}
 }
 
-// CopyWithoutText copies a run folder to a new one without anything that holds a prompt or what a model wrote: raw
-// streams and server logs are left out, and JSON loses its members of text. The texts of warnings stay. Figures can be
-// shown from the copy, and no longer be recomputed.
+// kept reports whether a file of a run folder goes into a copy without text. Raw streams, logs and pages do not, nor
+// does anything that the run did not write.
+func kept(name string) bool {
+	switch filepath.Ext(name) {
+	case ".json", ".jsonl":
+		return true // stripped
+	case ".yaml":
+		return strings.HasPrefix(name, "plan.")
+	case ".txt":
+		return name == MetricsBeforeFile || name == MetricsAfterFile
+	}
+	return false
+}
+
+// CopyWithoutText copies a run folder to a new one without anything that holds a prompt or what a model wrote: only
+// files that the figures need, and JSON without its members of text. The texts of warnings stay, but for what they quote
+// of answers. Figures can be shown from the copy, as a page too, and no longer be recomputed.
 func CopyWithoutText(from, to string) error {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return fmt.Errorf("copy run without text: %s is no run folder", from)
@@ -39,7 +54,7 @@ func CopyWithoutText(from, to string) error {
 		switch {
 		case d.IsDir():
 			return os.MkdirAll(dest, 0o755)
-		case !d.Type().IsRegular() || d.Name() == StreamsFile || filepath.Ext(path) == ".log":
+		case !d.Type().IsRegular() || !kept(d.Name()):
 			return nil
 		}
 		b, err := os.ReadFile(path)
@@ -82,9 +97,15 @@ func withoutText(b []byte) ([]byte, error) {
 	}
 }
 
+// QuotesFollow stands in the text of a warning before what it quotes of answers.
+const QuotesFollow = " First of each kind: "
+
 func stripped(v any, parent string) any {
 	switch v := v.(type) {
 	case map[string]any:
+		if text, ok := v["text"].(string); ok && parent == "warnings" {
+			v["text"], _, _ = strings.Cut(text, QuotesFollow)
+		}
 		for k, inner := range v {
 			if parent != "warnings" && slices.Contains(textMembers(), k) {
 				delete(v, k)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // StartFolders lists the folders of the starts in a run folder, in order.
@@ -25,6 +27,22 @@ func StartFolders(dir string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// NextOrder is the number of the start that comes next in a run folder, after those that were killed or invalid, too.
+func NextOrder(dir string) (int, error) {
+	folders, err := StartFolders(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 1, nil
+	}
+	last := 0
+	for _, f := range folders {
+		digits, _, _ := strings.Cut(filepath.Base(f), "-")
+		if n, err := strconv.Atoi(digits); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last + 1, err
 }
 
 // ReadRequests reads requests.jsonl of a start's folder. A last line without its line end was cut off when the process
@@ -51,22 +69,21 @@ func ReadRequests(folder string) ([]Request, error) {
 }
 
 // Recompute reads a start's requests and computes everything the answers decide anew from the raw streams, by the code
-// that computed it when they came. Without streams (they can be removed to leave model output out) a request keeps what
-// its line says. A stream without a line belongs to a request that was under way when the process died.
+// that computed it when they came. Without a whole stream (streams can be removed to leave model output out, and a power
+// cut can take their end) a request keeps what its line says and is marked FromLine. A stream without a line belongs to
+// a request that was under way when the process died.
 func Recompute(folder string) ([]Request, error) {
 	requests, err := ReadRequests(folder)
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, StreamsFile)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return requests, nil
-	}
+	lines := slices.Clone(requests)
 	open := map[int]*Filler{}
 	index := map[int]int{}
 	for i := range requests {
 		index[requests[i].ID] = i
 	}
+	path := filepath.Join(folder, StreamsFile)
 	err = readFrames(path, func(f frame, b []byte) error {
 		i, known := index[f.ID]
 		if !known {
@@ -90,6 +107,13 @@ func Recompute(folder string) ([]Request, error) {
 		}
 		return nil
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, i := range index {
+		requests[i] = lines[i] // what a part of a stream says is not what was measured
+		requests[i].FromLine = true
+	}
 	return requests, err
 }
 
@@ -122,7 +146,7 @@ func WriteBench(path string, b *Bench) error {
 	return writeJSON(path, b)
 }
 
-// Append adds the starts of next to those of old, numbering them on. Figures and target stay those of the newest
+// Append adds the starts of next to those of old, numbering them on where their numbers do not follow already. Figures and target stay those of the newest
 // start; the request counts are its own too, because starts are never pooled.
 func Append(old, next *Bench) *Bench {
 	out := *next
@@ -132,7 +156,7 @@ func Append(old, next *Bench) *Bench {
 		order = max(order, s.Order)
 	}
 	for _, s := range next.Starts {
-		order++
+		order = max(order+1, s.Order)
 		s.Order = order
 		out.Starts = append(out.Starts, s)
 	}

@@ -56,6 +56,7 @@ type Request struct {
 	Heartbeats int             `json:"heartbeats,omitempty"` // comment lines that kept the connection alive
 	Notes      []string        `json:"notes,omitempty"`      // the Note constants that apply
 	Events     []Event         `json:"-"`                    // on disk they follow from the stream
+	FromLine   bool            `json:"-"`                    // read from disk without its stream: Events are missing
 }
 
 // Summary is one metric over requests of one start and level. Quantiles and the interval of the median are nil below
@@ -143,6 +144,7 @@ type Client struct {
 	Certified     bool    `json:"certified"`
 	EventsPerS    float64 `json:"events_per_s"`
 	StampLagP99MS float64 `json:"stamp_lag_p99_ms"`
+	WaitedMS      float64 `json:"waited_ms,omitempty"` // that readers of streams waited in all for parsing and disk
 	StampLagP50MS float64 `json:"stamp_lag_p50_ms"`
 	StampLagMaxMS float64 `json:"stamp_lag_max_ms"`
 	Streams       int     `json:"streams"`

@@ -75,22 +75,28 @@ func readFrames(path string, take func(frame, []byte) error) error {
 	var body []byte
 	for {
 		line, err := readLine(r)
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			return nil // the end, or a head without its end
+		}
+		if err != nil {
+			return fmt.Errorf("read streams: %s: offset %d: %w", path, at, err)
 		}
 		var f frame
 		if err := json.Unmarshal(line, &f); err != nil {
 			return fmt.Errorf("read streams: %s: offset %d: %w", path, at, err)
 		}
+		begin := at + int64(len(line))
 		n := int64(0)
 		for _, read := range f.Reads {
 			if read.N < 0 {
 				return fmt.Errorf("read streams: %s: offset %d: a read of %d bytes", path, at, read.N)
 			}
+			if int64(read.N) > info.Size() {
+				return nil // cut off, and no sum of what remains overflows
+			}
 			n += int64(read.N)
 		}
-		begin := at + int64(len(line))
-		if n < 0 || begin+n+1 > info.Size() {
+		if begin+n+1 > info.Size() {
 			return nil // the bytes were cut off
 		}
 		if int64(cap(body)) < n+1 {
