@@ -56,6 +56,8 @@ func (m *start) certify(ctx context.Context) error {
 		if err := m.test(ctx); err != nil {
 			m.warn(record.WarnClientUnsure, "this client could not be tested: "+err.Error())
 		}
+	default:
+		m.warn(record.WarnClientUnsure, "this client was not tested")
 	}
 	m.cert.BackgroundCPU = m.others
 	return ctx.Err()
