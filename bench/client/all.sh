@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All measurements of the client, on an idle machine: about 15 minutes with the peers installed.
+# All measurements of the client, on an idle machine: about 17 minutes with the peers installed.
 #
 #   bench/client/all.sh PEERS [OUT]
 #
