@@ -30,6 +30,7 @@ type benchFlags struct {
 func newBench(env *Env) *cobra.Command {
 	o := experiment.StartOptions{Concurrency: []int{1}, Warmup: 3, MaxTokens: 128, Seed: 1}
 	var flags benchFlags
+	var load loadFlags
 	cmd := &cobra.Command{
 		Use:   "bench URL",
 		Short: "Measure one running service properly and keep the result as a baseline",
@@ -47,8 +48,11 @@ func newBench(env *Env) *cobra.Command {
 			if o.APIKey == "" {
 				o.APIKey = env.Getenv("OPENAI_API_KEY")
 			}
-			if cmd.Flags().Changed("requests") && o.Requests < 1 {
-				return usageError("--requests must be at least 1")
+			if err := checkBench(o); err != nil {
+				return err
+			}
+			if err := load.apply(cmd, &o); err != nil {
+				return err
 			}
 			return runBench(cmd, env, o, flags)
 		},
@@ -56,32 +60,25 @@ func newBench(env *Env) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.Model, "model", "", "model to ask for (default: the first that the server lists)")
 	f.IntSliceVar(&o.Concurrency, "concurrency", o.Concurrency, "requests in flight, closed loop; several levels separated by commas")
-	f.Float64Var(&o.Rate, "rate", 0, "requests a second, open loop with Poisson arrivals, instead of --concurrency")
-	f.BoolVar(&o.Constant, "constant-rate", false, "with --rate: equal gaps instead of Poisson arrivals")
-	f.IntVar(&o.Requests, "requests", 0, "requests per level (default 32, or as many as --duration allows)")
-	f.DurationVar(&o.Duration, "duration", 0, "time per level, such as 60s; requests in flight are finished")
 	f.IntVar(&o.Warmup, "warmup", o.Warmup, "requests before the measured ones")
 	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "most tokens to generate per request")
 	f.Float64Var(&o.Temperature, "temperature", 0, "sampling temperature")
 	f.Int64Var(&o.Seed, "seed", o.Seed, "seed of prompt choice, arrivals and sampling")
 	f.BoolVar(&o.IgnoreEOS, "ignore-eos", false, "ask the server to generate to --max-tokens always")
 	f.StringVar(&o.ExpectSpec, "expect", "", "method that the server is meant to run (none, ngram, ...); another one makes the result invalid")
-	f.StringVar(&flags.prompts, "prompts", "", "file of prompts, JSON lines or one prompt a line (default: the built-in set)")
+	f.StringVar(&flags.prompts, "prompts", "", "file of prompts: JSON lines or one array (ours, OpenAI messages, ShareGPT), or one prompt a line (default: the built-in set)")
 	f.StringVar(&flags.out, "out", "", "run folder to write")
 	f.StringVar(&flags.appendTo, "append", "", "baseline file or run folder to add this server start to; made when absent")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object")
 	f.BoolVar(&flags.printRequests, "print-requests", false, "write a line of JSON to standard error for every finished request, once it is on disk")
 	f.BoolVar(&flags.noCertify, "no-certify", false, "neither test this client before the load nor watch it during it; the result says so")
 	serverFlags(cmd, &o.ServerKind, &o.APIKey)
+	load.add(cmd, &o)
 	cmd.MarkFlagsMutuallyExclusive("out", "append")
-	cmd.MarkFlagsMutuallyExclusive("concurrency", "rate")
 	return cmd
 }
 
 func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags benchFlags) error {
-	if err := checkBench(o); err != nil {
-		return err
-	}
 	if err := choosePrompts(&o, flags.prompts); err != nil {
 		return err
 	}
@@ -168,12 +165,12 @@ func keptIn(dir string) string {
 
 func checkBench(o experiment.StartOptions) error {
 	switch {
-	case o.Warmup < 0 || o.Duration < 0 || o.Rate < 0:
-		return usageError("--duration, --warmup and --rate cannot be negative")
+	case o.Warmup < 0:
+		return usageError("--warmup cannot be negative")
 	case o.MaxTokens < 1:
 		return usageError("--max-tokens must be at least 1")
-	case o.Temperature < 0:
-		return usageError("--temperature cannot be negative")
+	case !(o.Temperature >= 0 && o.Temperature <= 100):
+		return usageError("--temperature must be a number from 0")
 	}
 	seen := map[int]bool{}
 	for _, c := range o.Concurrency {
@@ -188,10 +185,13 @@ func checkBench(o experiment.StartOptions) error {
 // choosePrompts draws the prompts evenly from all categories; with a file they are used as they stand.
 func choosePrompts(o *experiment.StartOptions, file string) error {
 	const usual = 32
+	if len(o.Prompts) > 0 { // of a trace
+		return nil
+	}
 	if file != "" {
 		var err error
 		o.Prompts, err = workload.LoadFile(file)
-		return err
+		return fileError(err)
 	}
 	all := workload.BuiltIn()
 	n := o.Requests

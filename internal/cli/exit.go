@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"treeline/internal/measure/record"
+	"treeline/internal/measure/workload"
 )
 
 // The exit codes. Scripts rely on them.
@@ -36,6 +37,15 @@ func (e codeError) ExitCode() int { return e.code }
 
 // usageError is a mistake in the command line.
 func usageError(text string) error { return codeError{ExitUsage, errors.New(text)} }
+
+// fileError makes a mistake of the user out of a fault with a place in a file of the user; other errors stay.
+func fileError(err error) error {
+	var fault *workload.SyntaxError
+	if errors.As(err, &fault) {
+		return usageError(err.Error())
+	}
+	return err
+}
 
 // invalidResult is a measurement that must not be used.
 func invalidResult(warnings []record.Warning) error {

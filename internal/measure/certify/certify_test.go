@@ -35,8 +35,8 @@ func TestWatchSeesTheLoadsTime(t *testing.T) {
 	w := StartWatch(t.Context(), clock)
 	time.Sleep(300 * time.Millisecond)
 	during, err := w.Stop()
-	if err != nil || during.N < 1 || during.N > 13 || during.StampLagP99MS <= 0 {
-		t.Errorf("watched %+v, %v; want about 12 events", during, err)
+	if err != nil || during.N < 1 || during.N > 100 || during.StampLagP99MS <= 0 {
+		t.Errorf("watched %+v, %v; want some events: about 12 on an idle machine", during, err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"treeline/internal/measure/arrival"
 	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/record"
 )
@@ -15,7 +16,7 @@ func Schedule(ctx context.Context, clock *Clock, perS float64, length time.Durat
 	c := loadgen.NewClient(loadgen.ClientOptions{Base: clock.URL, Epoch: time.Now()})
 	defer c.Close()
 	var late []int64
-	plan := loadgen.Plan{Rate: perS, Seed: 1, Duration: length, Job: func(i int) (loadgen.Job, error) {
+	plan := loadgen.Plan{Schedule: arrival.Law{Rate: perS}.Schedule(1, 0, length), Job: func(i int) (loadgen.Job, error) {
 		return loadgen.Job{Request: record.Request{ID: i + 1}, Body: []byte(`{"events":1,"gap_ns":0}`)}, nil
 	}}
 	err := loadgen.Run(ctx, c, plan, func(r *record.Request, _ *record.Stream) error {

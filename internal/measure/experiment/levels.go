@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"math"
 	"slices"
 
 	"treeline/internal/measure/metric"
@@ -15,8 +16,8 @@ type level struct {
 
 // planned lists the levels of the start.
 func (m *start) planned() []level {
-	if m.o.Rate > 0 {
-		return []level{{Rate: m.o.Rate}}
+	if rate := m.o.rate(); rate > 0 {
+		return []level{{Rate: rate}}
 	}
 	var out []level
 	for _, c := range m.o.Concurrency {
@@ -36,6 +37,9 @@ func fillLevels(b *record.Bench, requests []record.Request, levels []level) {
 			of = slices.DeleteFunc(slices.Clone(requests), func(r record.Request) bool { return r.Level != l.Concurrency })
 		}
 		out := record.Level{Concurrency: l.Concurrency, Rate: l.Rate, Requests: metric.Count(of), Metrics: metric.Level(of, l.Concurrency)}
+		if l.Rate > 0 {
+			out.Achieved = achieved(of)
+		}
 		if i == 0 || l.Concurrency == 1 {
 			b.Metrics = out.Metrics
 		}
@@ -44,4 +48,18 @@ func fillLevels(b *record.Bench, requests []record.Request, levels []level) {
 	if len(levels) == 1 && levels[0].Rate == 0 {
 		b.Levels = nil
 	}
+}
+
+// achieved is the rate at which the requests were sent.
+func achieved(requests []record.Request) float64 {
+	first, last, n := int64(math.MaxInt64), int64(0), 0
+	for _, r := range requests {
+		if !r.Warmup {
+			first, last, n = min(first, r.Call), max(last, r.Call), n+1
+		}
+	}
+	if n < 2 || last <= first {
+		return 0
+	}
+	return float64(n-1) / (float64(last-first) / 1e9)
 }

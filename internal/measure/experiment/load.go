@@ -10,20 +10,26 @@ import (
 	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/target"
+	"treeline/internal/measure/workload"
 )
 
-// chat is the request for a prompt.
-func (m *start) chat(prompt string) loadgen.Chat {
+// chat is the request for a prompt. A mark at the beginning keeps it apart from the same prompt before.
+func (m *start) chat(p workload.Prompt, mark string) loadgen.Chat {
+	most := m.o.MaxTokens
+	if p.MaxTokens > 0 {
+		most = p.MaxTokens
+	}
 	return loadgen.Chat{
-		Model: m.server.Model, Prompt: prompt, MaxTokens: m.o.MaxTokens, Temperature: m.o.Temperature, Seed: m.o.Seed,
+		Model: m.server.Model, Messages: p.Messages(mark), MaxTokens: most, Temperature: m.o.Temperature, Seed: m.o.Seed,
 		IgnoreEOS: m.o.IgnoreEOS, Stream: true, Extra: m.server.Extras(), Without: m.without,
 	}
 }
 
-func (m *start) job(r record.Request, prompt string) (loadgen.Job, error) {
+func (m *start) job(r record.Request, p workload.Prompt, mark string) (loadgen.Job, error) {
 	m.id++
-	r.ID, r.MaxTokens = m.id, m.o.MaxTokens
-	body, err := m.chat(prompt).Body()
+	chat := m.chat(p, mark)
+	r.ID, r.MaxTokens = m.id, chat.MaxTokens
+	body, err := chat.Body()
 	return loadgen.Job{Request: r, Body: body}, err
 }
 
@@ -41,7 +47,7 @@ func (m *start) warmUp(ctx context.Context) error {
 		Concurrency: min(slices.Max(m.o.Concurrency), m.o.Warmup), Requests: m.o.Warmup, Keep: m.recorder(),
 		Job: func(i int) (loadgen.Job, error) {
 			text := fmt.Sprintf("Warm-up %d: tell me in three sentences about %s.", i+1, topics[i%len(topics)])
-			return m.job(record.Request{Prompt: fmt.Sprintf("warm-up-%d", i+1), Warmup: true, Level: plainLevel(m.o)}, text)
+			return m.job(record.Request{Prompt: fmt.Sprintf("warm-up-%d", i+1), Warmup: true, Level: plainLevel(m.o)}, workload.Prompt{Text: text}, "")
 		},
 	}
 	err := loadgen.Run(ctx, m.client, plan, func(r *record.Request, s *record.Stream) error {
@@ -59,7 +65,7 @@ func (m *start) probeOptions(ctx context.Context) error {
 		return nil // these take everything that we send
 	}
 	for range 8 {
-		chat := m.chat("Say yes.")
+		chat := m.chat(workload.Prompt{Text: "Say yes."}, "")
 		chat.MaxTokens = 1
 		body, err := chat.Body()
 		if err != nil {
@@ -92,7 +98,7 @@ func (m *start) probeOptions(ctx context.Context) error {
 // load sends the measured requests of all levels.
 func (m *start) load(ctx context.Context) error {
 	levels := m.o.Concurrency
-	if m.o.Rate > 0 {
+	if m.o.open() {
 		levels = []int{0}
 	}
 	perLevel := m.o.Requests
@@ -103,7 +109,8 @@ func (m *start) load(ctx context.Context) error {
 	for _, c := range levels {
 		sent := 0
 		plan := loadgen.Plan{
-			Concurrency: c, Rate: m.o.Rate, Constant: m.o.Constant, Seed: uint64(m.o.Seed), Requests: perLevel, Duration: m.o.Duration, Keep: m.recorder(),
+			Concurrency: c, Ramp: m.o.Ramp, Schedule: m.o.schedule(perLevel), MaxInFlight: m.o.MaxInFlight,
+			Requests: perLevel, Duration: m.o.Duration, Cut: m.o.Cut, Keep: m.recorder(),
 			Job: func(i int) (loadgen.Job, error) {
 				sent = i + 1
 				return m.measured(i, c)
@@ -140,11 +147,11 @@ func (m *start) load(ctx context.Context) error {
 func (m *start) measured(i, level int) (loadgen.Job, error) {
 	p := m.o.Prompts[i%len(m.o.Prompts)]
 	trial := i / len(m.o.Prompts)
-	text := p.Text
+	mark := ""
 	if pass := m.pass + trial; pass > 0 {
-		text = fmt.Sprintf("[%d] %s", pass+1, text)
+		mark = fmt.Sprintf("[%d] ", pass+1)
 	}
-	return m.job(record.Request{Prompt: p.ID, Category: p.Category, Trial: trial, Level: level}, text)
+	return m.job(record.Request{Prompt: p.ID, Category: p.Category, Trial: trial, Level: level}, p, mark)
 }
 
 func (m *start) store(r *record.Request, s *record.Stream) error {
@@ -163,7 +170,7 @@ func (m *start) recorder() loadgen.Recorder {
 }
 
 func plainLevel(o StartOptions) int {
-	if o.Rate > 0 {
+	if o.open() {
 		return 0
 	}
 	return o.Concurrency[0]

@@ -91,7 +91,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 	o.Order = max(o.Order, 1)
 	m := &start{o: o, began: time.Now(), clock: o.Clock}
 	var err error
-	m.server, err = target.Identify(ctx, target.Options{URL: o.URL, APIKey: o.APIKey, Model: o.Model, Kind: o.ServerKind})
+	m.server, err = target.Identify(ctx, target.Options{URL: o.URL, APIKey: o.APIKey, Model: o.Model, Kind: o.ServerKind, TLS: o.TLS})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func prepare(ctx context.Context, o StartOptions) (*start, error) {
 		}
 	}
 	m.client = loadgen.NewClient(loadgen.ClientOptions{
-		Base: m.server.Base, APIKey: o.APIKey, Idle: o.Idle, Epoch: o.Epoch,
+		Base: m.server.Base, APIKey: o.APIKey, Idle: o.Idle, Epoch: o.Epoch, TLS: o.TLS, HTTP2: o.HTTP2, Reuse: o.Reuse,
 	})
 	return m, m.identity(nil)
 }

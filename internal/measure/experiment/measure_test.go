@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"treeline/internal/measure/arrival"
 	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/targettest"
@@ -152,7 +153,7 @@ func TestVerdictsOnOneStart(t *testing.T) {
 			func(o *StartOptions) { o.IgnoreEOS = true }, true,
 			record.WarnIdleUnknown + "," + record.WarnOptionRefused + "," + record.WarnMethodUnproven, "unknown", 0,
 		},
-		{"open loop", targettest.Options{Step: 2 * time.Millisecond}, func(o *StartOptions) { o.Rate = 100 }, true, "", "none", 2},
+		{"open loop", targettest.Options{Step: 2 * time.Millisecond}, func(o *StartOptions) { o.Arrival = &arrival.Law{Rate: 100} }, true, "", "none", 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

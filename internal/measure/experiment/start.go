@@ -3,9 +3,11 @@
 package experiment
 
 import (
+	"crypto/tls"
 	"time"
 
 	"treeline/internal/host"
+	"treeline/internal/measure/arrival"
 	"treeline/internal/measure/certify"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/workload"
@@ -21,11 +23,15 @@ type StartOptions struct {
 	Block       int
 	Order       int
 	Prompts     []workload.Prompt
-	Concurrency []int         // levels of the closed loop, in order; empty means {1}
-	Rate        float64       // requests per second (open loop) when > 0
-	Requests    int           // measured requests per level; 0 means each prompt once
-	Duration    time.Duration // limit on a level; 0 none
-	Warmup      int           // requests before the measured ones, with prompts that are not measured
+	Concurrency []int           // levels of the closed loop, in order; empty means {1}
+	Arrival     *arrival.Law    // open loop by a law; nil is a closed one
+	Schedule    []time.Duration // open loop at these moments, such as a trace's; nil is by Arrival
+	MaxInFlight int             // open loop: more requests than this wait; 0 means no limit
+	Requests    int             // measured requests per level; 0 means each prompt once
+	Duration    time.Duration   // limit on a level; 0 none
+	Cut         bool            // end what is in flight when Duration is over
+	Ramp        time.Duration   // closed loop: its callers begin one after another over this time
+	Warmup      int             // requests before the measured ones, with prompts that are not measured
 	MaxTokens   int
 	Temperature float64
 	IgnoreEOS   bool
@@ -36,11 +42,41 @@ type StartOptions struct {
 
 	Finished func(*record.Request) // told of every measured request, after it is on disk; nil is nobody
 
-	Constant    bool             // open loop: equal gaps instead of Poisson arrivals
-	Seed        int64            // of arrivals, and sent with requests when Temperature is above 0
-	Fingerprint host.Fingerprint // of this machine, kept in the record
-	Clock       *certify.Clock   // tests this client before the load and watches it during it; nil does neither
-	Client      *record.Client   // certificate of this client from an earlier start of the same run; nil makes the test
-	Idle        time.Duration    // longest silence in a stream; 0 means loadgen.DefaultIdle
-	IdlePause   time.Duration    // between the two readings of the idle check; 0 means a second
+	TLS          *tls.Config      // nil means the system's roots
+	HTTP2, Reuse bool             // see loadgen.ClientOptions
+	Seed         int64            // of arrivals, and sent with requests when Temperature is above 0
+	Fingerprint  host.Fingerprint // of this machine, kept in the record
+	Clock        *certify.Clock   // tests this client before the load and watches it during it; nil does neither
+	Client       *record.Client   // certificate of this client from an earlier start of the same run; nil makes the test
+	Idle         time.Duration    // longest silence in a stream; 0 means loadgen.DefaultIdle
+	IdlePause    time.Duration    // between the two readings of the idle check; 0 means a second
+}
+
+// open reports whether the load is an open loop.
+func (o StartOptions) open() bool { return o.Arrival != nil || len(o.Schedule) > 0 }
+
+// rate is that of an open loop in requests a second, 0 for a closed one.
+func (o StartOptions) rate() float64 {
+	switch n := len(o.Schedule); {
+	case n > 1 && o.Schedule[n-1] > 0:
+		return float64(n-1) / o.Schedule[n-1].Seconds()
+	case n > 0:
+		return 1 // all at once: a trace of one moment
+	case o.Arrival != nil:
+		return o.Arrival.Rate
+	}
+	return 0
+}
+
+// schedule is that of an open loop, nil for a closed one.
+func (o StartOptions) schedule(requests int) []time.Duration {
+	switch {
+	case len(o.Schedule) > 0 && requests > 0:
+		return o.Schedule[:min(requests, len(o.Schedule))]
+	case len(o.Schedule) > 0:
+		return o.Schedule
+	case o.Arrival != nil:
+		return o.Arrival.Schedule(uint64(o.Seed), requests, o.Duration)
+	}
+	return nil
 }

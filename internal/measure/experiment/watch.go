@@ -83,12 +83,12 @@ func (m *start) test(ctx context.Context) error {
 		m.warn(record.WarnClientUnsure, fmt.Sprintf("at %.0f events/s this client's stamps were %.3f ms late in the median and %.3f ms at p99 (certified: at most %.1f ms in the median)",
 			r.EventsPerS, r.Lags.P50, r.Lags.P99, certify.MaxMedianMS))
 	}
-	if m.o.Rate > 0 {
-		lags, err := certify.Schedule(ctx, m.clock, m.o.Rate, 500*time.Millisecond)
+	if m.o.rate() > 0 {
+		lags, err := certify.Schedule(ctx, m.clock, m.o.rate(), 500*time.Millisecond)
 		if err != nil {
 			return err
 		}
-		m.cert.Schedule = lags.Sent(m.o.Rate)
+		m.cert.Schedule = lags.Sent(m.o.rate())
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ func (m *start) expect() (eventsPerS float64, streams int) {
 			longest = max(longest, float64(a[n-1].At-m.warm[i].Call)/1e9)
 		}
 	}
-	if m.o.Rate > 0 { // by Little's law
-		streams = int(math.Ceil(m.o.Rate * longest))
+	if m.o.rate() > 0 { // by Little's law
+		streams = int(math.Ceil(m.o.rate() * longest))
 	}
 	streams = min(max(streams, 1), 1000)
 	return min(perStream*float64(streams)*1.2, 50_000), streams
@@ -131,14 +131,14 @@ func (m *start) watch(ctx context.Context, load func(context.Context) error) err
 
 // sent tells how late the requests of an open loop were begun, nil for a closed one.
 func (m *start) sent() *record.SendLag {
-	if m.o.Rate <= 0 || len(m.requests) == 0 {
+	if m.o.rate() <= 0 || len(m.requests) == 0 {
 		return nil
 	}
 	late := make([]int64, 0, len(m.requests))
 	for i := range m.requests {
 		late = append(late, m.requests[i].Call-m.requests[i].Sched)
 	}
-	return certify.Summarize(late).Sent(m.o.Rate)
+	return certify.Summarize(late).Sent(m.o.rate())
 }
 
 // clientBound warns when the client was the limit, and reports whether that spoils the decode speed.

@@ -4,12 +4,15 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"treeline/internal/measure/workload"
 )
 
 // Chat says what a request asks for. Names are those of the API.
 type Chat struct {
 	Model       string
-	Prompt      string
+	Prompt      string // of the user, where there are no Messages
+	Messages    []workload.Message
 	MaxTokens   int // 0 leaves it out
 	Temperature float64
 	Seed        int64 // sent when Temperature is above 0
@@ -43,7 +46,10 @@ func (c Chat) Body() ([]byte, error) {
 	}
 	maps.DeleteFunc(m, func(k string, _ any) bool { return slices.Contains(c.Without, k) })
 	m["model"], m["stream"] = c.Model, c.Stream
-	m["messages"] = []map[string]string{{"role": "user", "content": c.Prompt}}
+	m["messages"] = c.Messages
+	if len(c.Messages) == 0 {
+		m["messages"] = []workload.Message{{Role: "user", Content: c.Prompt}}
+	}
 	return json.Marshal(m)
 }
 

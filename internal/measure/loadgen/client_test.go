@@ -151,19 +151,19 @@ func TestBody(t *testing.T) {
 	}{
 		{
 			Chat{Model: "m", Prompt: "p", MaxTokens: 3, Stream: true},
-			`{"max_tokens":3,"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0}`,
+			`{"max_tokens":3,"messages":[{"role":"user","content":"p"}],"model":"m","stream":true,"stream_options":{"include_usage":true},"temperature":0}`,
 		},
 		{
 			Chat{Model: "m", Prompt: "p", Temperature: 0.5, Seed: 7, IgnoreEOS: true, Extra: map[string]any{"cache_prompt": false}},
-			`{"cache_prompt":false,"ignore_eos":true,"messages":[{"content":"p","role":"user"}],"model":"m","seed":7,"stream":false,"temperature":0.5}`,
+			`{"cache_prompt":false,"ignore_eos":true,"messages":[{"role":"user","content":"p"}],"model":"m","seed":7,"stream":false,"temperature":0.5}`,
 		},
 		{
 			Chat{Model: "m", Prompt: "p", IgnoreEOS: true, Stream: true, Without: []string{"ignore_eos", "stream_options", "model"}},
-			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"temperature":0}`,
+			`{"messages":[{"role":"user","content":"p"}],"model":"m","stream":true,"temperature":0}`,
 		},
 		{
 			Chat{Model: "m", Prompt: "p", Stream: true, Extra: map[string]any{"stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true}}},
-			`{"messages":[{"content":"p","role":"user"}],"model":"m","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true},"temperature":0}`,
+			`{"messages":[{"role":"user","content":"p"}],"model":"m","stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true},"temperature":0}`,
 		},
 	}
 	for _, tt := range tests {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -17,16 +16,16 @@ type Job struct {
 	Body    []byte
 }
 
-// Plan is one level of load: a closed loop of Concurrency requests in flight, or an open loop of Rate a second.
+// Plan is one level of load: a closed loop of Concurrency requests in flight, or an open loop that sends on a schedule.
 type Plan struct {
-	Concurrency int           // closed loop
-	Rate        float64       // open loop when above 0: mean requests a second
-	Constant    bool          // open loop: equal gaps instead of Poisson arrivals
-	Seed        uint64        // of the arrivals
-	Requests    int           // requests to send; 0 means until Duration has passed
-	Duration    time.Duration // no request is sent later than this; 0 means no limit
-	Cut         bool          // end the requests that are in flight when Duration is over, instead of waiting for them
-	Keep        Recorder      // gets every stream as it comes; nil keeps none
+	Concurrency int             // closed loop
+	Ramp        time.Duration   // closed loop: its callers begin one after another over this time
+	Schedule    []time.Duration // open loop when it has any: send times from the start (package arrival)
+	MaxInFlight int             // open loop: more requests than this wait, and are late; 0 means no limit
+	Requests    int             // closed loop: requests to send; 0 means until Duration has passed
+	Duration    time.Duration   // no request is sent later than this; 0 means no limit
+	Cut         bool            // end the requests that are in flight when Duration is over, instead of waiting for them
+	Keep        Recorder        // gets every stream as it comes; nil keeps none
 	// Job makes request number i, from 0. It is called in order, from one goroutine at a time.
 	Job func(i int) (Job, error)
 }
@@ -42,7 +41,7 @@ type Recorder interface {
 // flight are cancelled and reported as such, and Run returns ctx's error; an error of done, Keep or Job ends the run too. Streams
 // are read by one goroutine each and parsed and kept by one for all, which holds no more than a few blocks of each.
 func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *record.Stream) error) error {
-	if p.Requests <= 0 && p.Duration <= 0 {
+	if len(p.Schedule) == 0 && p.Requests <= 0 && p.Duration <= 0 {
 		return fmt.Errorf("load without an end: give a number of requests or a duration")
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -54,12 +53,17 @@ func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *rec
 		defer time.AfterFunc(p.Duration, func() { closeWindow(errWindow) }).Stop()
 	}
 	var workers sync.WaitGroup
-	if p.Rate > 0 {
+	if len(p.Schedule) > 0 {
 		workers.Go(func() { p.open(window, c, &workers, finished, cancel) })
 	} else {
 		next := p.source(c)
-		for range max(p.Concurrency, 1) {
-			workers.Go(func() { closed(window, c, next, finished, cancel) })
+		n := max(p.Concurrency, 1)
+		for i := range n {
+			workers.Go(func() {
+				if sleep(window, p.Ramp*time.Duration(i)/time.Duration(n)) {
+					closed(window, c, next, finished, cancel)
+				}
+			})
 		}
 	}
 	go func() {
@@ -184,10 +188,17 @@ func closed(ctx context.Context, c *Client, next func() (Job, bool, error), fini
 }
 
 // open sends at the scheduled moments whatever the server does, each request in its own goroutine. Sched is the
-// planned moment, Call the actual one.
+// planned moment, Call the actual one: later by the wait for a free place, where their number is limited.
 func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, finished chan<- arrival, cancel context.CancelCauseFunc) {
 	start := c.Now()
-	for i, at := range p.Schedule() {
+	var places chan struct{}
+	if p.MaxInFlight > 0 {
+		places = make(chan struct{}, p.MaxInFlight)
+	}
+	for i, at := range p.Schedule {
+		if p.Duration > 0 && at >= p.Duration {
+			return
+		}
 		job, err := p.Job(i)
 		if err != nil {
 			cancel(err)
@@ -197,29 +208,32 @@ func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, fini
 		if !sleep(ctx, time.Duration(job.Request.Sched-c.Now())) {
 			return
 		}
-		workers.Go(func() { c.sendOn(ctx, job, finished) })
+		if places != nil && !job.enter(ctx, places) {
+			return
+		}
+		workers.Go(func() {
+			c.sendOn(ctx, job, finished)
+			if places != nil {
+				<-places
+			}
+		})
 	}
 }
 
-// Schedule gives the planned send times of an open loop, from the start of the level. It is fixed before the first
-// request is sent and depends on nothing but the plan.
-func (p Plan) Schedule() []time.Duration {
-	rng := rand.New(rand.NewPCG(p.Seed, 0x7472656c696e65))
-	var out []time.Duration
-	at := 0.0 // seconds
-	for p.Requests <= 0 || len(out) < p.Requests {
-		d := time.Duration(at * float64(time.Second))
-		if p.Duration > 0 && d >= p.Duration {
-			break
-		}
-		out = append(out, d)
-		if p.Constant {
-			at = float64(len(out)) / p.Rate
-		} else {
-			at += rng.ExpFloat64() / p.Rate
-		}
+// enter waits for a free place, and notes that it had to.
+func (j *Job) enter(ctx context.Context, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		j.Request.Capped = true
 	}
-	return out
+	select {
+	case places <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func sleep(ctx context.Context, d time.Duration) bool {

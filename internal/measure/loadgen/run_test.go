@@ -41,7 +41,7 @@ func TestOpenLoopKeepsPlannedTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{answer: steady(1, time.Second)} // slower than the arrivals: a closed loop would wait
 		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
-		p := Plan{Rate: 10, Constant: true, Requests: 5, Job: numbered}
+		p := Plan{Schedule: []time.Duration{0, 1e8, 2e8, 3e8, 4e8}, Job: numbered}
 		got := map[int][2]float64{}
 		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {
 			got[r.ID] = [2]float64{ms(r.Sched), ms(r.Call)}
@@ -59,28 +59,49 @@ func TestOpenLoopKeepsPlannedTimes(t *testing.T) {
 	})
 }
 
-func TestPoissonSchedule(t *testing.T) {
-	p := Plan{Rate: 50, Requests: 5000, Seed: 1}
-	first := p.Schedule()
-	if diff := cmp.Diff(first, p.Schedule()); diff != "" {
-		t.Error("the schedule is not a function of the plan")
-	}
-	mean := first[len(first)-1].Seconds() / float64(len(first)-1)
-	if mean < 0.019 || mean > 0.021 {
-		t.Errorf("mean gap %v s, want 0.02", mean)
-	}
-	squares := 0.0
-	for i := 1; i < len(first); i++ {
-		g := (first[i] - first[i-1]).Seconds() - mean
-		squares += g * g
-	}
-	if cv := squares / float64(len(first)) / mean / mean; cv < 0.9 || cv > 1.1 {
-		t.Errorf("squared coefficient of variation %v, want 1 (exponential gaps)", cv)
-	}
-	p = Plan{Rate: 50, Duration: time.Second, Seed: 2}
-	if s := p.Schedule(); s[len(s)-1] >= time.Second || len(s) < 25 {
-		t.Errorf("schedule of one second: %d sends, last at %v", len(s), s[len(s)-1])
-	}
+// With two places the third request of a burst waits for the first to end, is late against its plan, and says so.
+func TestMaxInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, time.Second)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		p := Plan{Schedule: []time.Duration{1e6, 1e8, 2e8, 5e9}, MaxInFlight: 2, Job: numbered}
+		var got [4][2]float64
+		var capped []int
+		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {
+			got[r.ID] = [2]float64{ms(r.Sched), ms(r.Call)}
+			if r.Capped {
+				capped = append(capped, r.ID)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([4][2]float64{{1, 1}, {100, 100}, {200, 1001}, {5000, 5000}}, got); diff != "" {
+			t.Errorf("planned and sent, in ms (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]int{2}, capped); diff != "" || s.top != 2 {
+			t.Errorf("capped %v, at most %d in flight; want request 2 and 2", capped, s.top)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// The callers of a closed loop begin one after another.
+func TestClosedRamp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, 10*time.Second)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		var got []float64
+		err := Run(t.Context(), c, Plan{Concurrency: 4, Requests: 4, Ramp: 2 * time.Second, Job: numbered}, func(r *record.Request, _ *record.Stream) error {
+			got = append(got, ms(r.Call))
+			return nil
+		})
+		if diff := cmp.Diff([]float64{0, 500, 1000, 1500}, got); err != nil || diff != "" {
+			t.Errorf("error %v, begun at (-want +got):\n%s", err, diff)
+		}
+		time.Sleep(time.Hour)
+	})
 }
 
 func TestDurationEndsSending(t *testing.T) {

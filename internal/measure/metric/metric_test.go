@@ -249,3 +249,13 @@ func TestMetricsDocument(t *testing.T) {
 		t.Errorf("docs/metrics.md is not up to date; run with -update (-table +file):\n%s", diff)
 	}
 }
+
+func TestCappedLoadIsTold(t *testing.T) {
+	r := record.Request{OK: true, Capped: true, First: 1, Last: 2}
+	for _, w := range Warnings([]record.Request{r}) {
+		if w.Code == record.WarnCapped {
+			return
+		}
+	}
+	t.Error("no warning of a capped load")
+}

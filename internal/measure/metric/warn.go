@@ -14,13 +14,16 @@ const cacheBlock = 64
 // Warnings are the doubts that the requests themselves raise.
 func Warnings(requests []record.Request) []record.Warning {
 	var out []record.Warning
-	total, noUsage, noSize, buffered, cached, whole, failed := 0, 0, 0, 0, 0, 0, 0
+	total, noUsage, noSize, buffered, cached, whole, failed, capped := 0, 0, 0, 0, 0, 0, 0, 0
 	for i := range requests {
 		r := &requests[i]
 		if r.Warmup {
 			continue
 		}
 		total++
+		if r.Capped {
+			capped++
+		}
 		if !r.OK {
 			if !r.Censored {
 				failed++
@@ -54,6 +57,7 @@ func Warnings(requests []record.Request) []record.Warning {
 	add(noSize, record.WarnFirstEventSize, "did not tell how many tokens their first event held; their TPOT is too small if it was more than one an event")
 	add(buffered, record.WarnBuffered, "arrived in lumps: something between model and client held the stream back; their TTFT, TPOT and ICL are left out")
 	add(cached, record.WarnCacheHit, "took prompt tokens from a cache beyond the shared beginning; their TTFT is not that of a new prompt, and they are left out where others are cold")
+	add(capped, record.WarnCapped, "waited for others to end before they were sent: this load was capped by --max-in-flight")
 	add(whole, record.WarnNotStreamed, "were answered in one piece although a stream was asked for; they have no TTFT, TPOT or ICL")
 	return out
 }

@@ -27,17 +27,18 @@ type Request struct {
 
 	MaxTokens int `json:"max_tokens,omitempty"` // most tokens asked for; 0 unknown
 
-	Sched     int64 `json:"sched"`      // planned send time; equals Call in a closed loop
-	Call      int64 `json:"call"`       // our code starts the request
-	Conn      int64 `json:"conn"`       // connection obtained
-	Reused    bool  `json:"reused"`     // the connection served a request before
-	Wrote     int64 `json:"wrote"`      // last request byte handed to the kernel
-	Header    int64 `json:"header"`     // response header seen
-	FirstByte int64 `json:"first_byte"` // first body byte
-	First     int64 `json:"first"`      // first generating event
-	FirstOut  int64 `json:"first_out"`  // first answer event (not reasoning)
-	Last      int64 `json:"last"`       // last generating event
-	Done      int64 `json:"done"`       // [DONE], or EOF if none
+	Capped    bool  `json:"capped,omitempty"` // it waited because too many others were in flight
+	Sched     int64 `json:"sched"`            // planned send time; equals Call in a closed loop
+	Call      int64 `json:"call"`             // our code starts the request
+	Conn      int64 `json:"conn"`             // connection obtained
+	Reused    bool  `json:"reused"`           // the connection served a request before
+	Wrote     int64 `json:"wrote"`            // last request byte handed to the kernel
+	Header    int64 `json:"header"`           // response header seen
+	FirstByte int64 `json:"first_byte"`       // first body byte
+	First     int64 `json:"first"`            // first generating event
+	FirstOut  int64 `json:"first_out"`        // first answer event (not reasoning)
+	Last      int64 `json:"last"`             // last generating event
+	Done      int64 `json:"done"`             // [DONE], or EOF if none
 
 	Status     int             `json:"status"`
 	Proto      string          `json:"proto,omitempty"` // "HTTP/1.1" or "HTTP/2.0"
@@ -132,8 +133,9 @@ type Counts struct {
 
 // Level is one concurrency or rate of a bench.
 type Level struct {
-	Concurrency int                `json:"concurrency"`    // 0 in an open loop
-	Rate        float64            `json:"rate,omitempty"` // planned requests a second of an open loop
+	Concurrency int                `json:"concurrency"`             // 0 in an open loop
+	Rate        float64            `json:"rate,omitempty"`          // planned requests a second of an open loop
+	Achieved    float64            `json:"achieved_rate,omitempty"` // and at which they were sent
 	Requests    Counts             `json:"requests"`
 	Metrics     map[string]Summary `json:"metrics"`
 }

@@ -6,6 +6,7 @@ package target
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net/http"
 	"strings"
@@ -39,6 +40,7 @@ type Options struct {
 	Model  string // "" takes the first that the server lists
 	Kind   string // "" detects; needed behind proxies that hide what a server is
 	// Client replaces the HTTP client; nil means one without redirects, proxies and retries.
+	TLS    *tls.Config // nil means the system's roots; without effect when there is a Client
 	Client *http.Client
 }
 

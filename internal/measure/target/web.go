@@ -24,7 +24,7 @@ func newWeb(base string, o Options) web {
 	c := o.Client
 	if c == nil {
 		c = &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true},
+			Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: o.TLS.Clone()},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}

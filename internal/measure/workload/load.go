@@ -30,10 +30,11 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg)
 }
 
-// LoadFile reads prompts from a user's file: one JSON object a line when the first line that is not blank starts with
-// "{", else one prompt a line of plain text. An object gives its prompt as "prompt", "text" or "messages" (exactly one
-// message, of the user), and may name "category" and "id". Without an id the prompt gets one derived from its text,
-// so that the same prompt pairs with itself across files. All errors of the file are reported, not only the first.
+// LoadFile reads prompts from a user's file: JSON objects, one a line or in one array, when it begins with "{" or "[",
+// else one prompt a line of plain text. An object gives its prompt as "prompt", "text", OpenAI's "messages" or ShareGPT's
+// "conversations" (of which the first question is asked), and may name "category", "id" and "max_tokens". Without an id
+// the prompt gets one derived from its text, so that the same prompt pairs with itself across files. All errors of the
+// file are reported, not only the first.
 func LoadFile(path string) ([]Prompt, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -52,10 +53,47 @@ func LoadFile(path string) ([]Prompt, error) {
 
 func parseFile(path string, data []byte) ([]Prompt, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	asJSON := bytes.HasPrefix(bytes.TrimSpace(data), []byte("{"))
-	var prompts []Prompt
-	var errs []error
-	firstLine := map[string]int{} // of each id
+	c := collector{path: path, firstLine: map[string]int{}}
+	switch start := bytes.TrimSpace(data); {
+	case bytes.HasPrefix(start, []byte("[")):
+		c.array(data)
+	default:
+		c.lines(data, bytes.HasPrefix(start, []byte("{")))
+	}
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	if len(c.prompts) == 0 {
+		return nil, fmt.Errorf("read prompts %s: the file holds no prompt; write one a line, as text or as {\"prompt\": ...}", path)
+	}
+	return c.prompts, nil
+}
+
+// collector gathers the prompts of a file, and its errors.
+type collector struct {
+	path      string
+	prompts   []Prompt
+	errs      []error
+	firstLine map[string]int // of each id
+}
+
+// maxErrors is how many faults are told: a file of the wrong kind has thousands, and the first ten say so.
+const maxErrors = 10
+
+func (c *collector) add(p Prompt, err error, line, col int) {
+	if err == nil && c.firstLine[p.ID] > 0 {
+		err = fmt.Errorf("the same prompt or id as in line %d; a repeated prompt would be answered from the server's cache, remove one", c.firstLine[p.ID])
+	}
+	if err != nil {
+		c.errs = append(c.errs, &SyntaxError{File: c.path, Line: line, Col: col, Msg: err.Error()})
+		return
+	}
+	c.firstLine[p.ID] = line
+	c.prompts = append(c.prompts, p)
+}
+
+// lines reads one prompt a line.
+func (c *collector) lines(data []byte, asJSON bool) {
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
@@ -63,81 +101,86 @@ func parseFile(path string, data []byte) ([]Prompt, error) {
 		if len(bytes.TrimSpace(content)) == 0 {
 			continue
 		}
-		p, col, err := parseLine(content, asJSON)
-		if err == nil && firstLine[p.ID] > 0 {
-			err = fmt.Errorf("the same prompt or id as in line %d; a repeated prompt would be answered from the server's cache, remove one", firstLine[p.ID])
+		var p Prompt
+		col, err := 1, error(nil)
+		switch {
+		case !utf8.Valid(content):
+			col, err = 1+firstInvalid(content), errors.New("not valid UTF-8; convert the file")
+		case asJSON:
+			p, col, err = parseObject(content)
+		default:
+			p = newPrompt("", "", string(bytes.TrimSpace(content)))
 		}
-		if err != nil {
-			errs = append(errs, &SyntaxError{File: path, Line: number, Col: col, Msg: err.Error()})
-			if len(errs) == 10 {
-				break // a file of the wrong kind; the first ten say so
+		if c.add(p, err, number, col); len(c.errs) == maxErrors {
+			return
+		}
+	}
+}
+
+// array reads the objects of one JSON array.
+func (c *collector) array(data []byte) {
+	if !utf8.Valid(data) {
+		line, col := position(data, firstInvalid(data))
+		c.add(Prompt{}, errors.New("not valid UTF-8; convert the file"), line, col)
+		return
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	fail := func(err error, offset int) {
+		for offset >= 0 && offset < len(data) && (data[offset] == ' ' || data[offset] == '\n' || data[offset] == '\t' || data[offset] == '\r') {
+			offset++ // the decoder names the place after the last good byte
+		}
+		line, col := position(data, offset)
+		c.add(Prompt{}, err, line, col)
+	}
+	if _, err := dec.Token(); err != nil {
+		fail(err, int(dec.InputOffset()))
+		return
+	}
+	for dec.More() && len(c.errs) < maxErrors {
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			at := int(dec.InputOffset())
+			var syntax *json.SyntaxError
+			if errors.As(err, &syntax) {
+				at = int(syntax.Offset) - 1
 			}
-			continue
+			fail(fmt.Errorf("%w; the file must be one JSON array of objects", err), at)
+			return
 		}
-		firstLine[p.ID] = number
-		prompts = append(prompts, p)
+		at := int(dec.InputOffset()) - len(raw)
+		p, col, err := parseObject(raw)
+		line, inLine := position(data, at+col-1)
+		c.add(p, err, line, inLine)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if _, err := dec.Token(); err != nil && len(c.errs) == 0 {
+		fail(fmt.Errorf("%w; the array is not closed", err), len(data))
+	} else if _, err := dec.Token(); !errors.Is(err, io.EOF) && len(c.errs) == 0 {
+		fail(errors.New("something follows the array; keep one array in the file"), int(dec.InputOffset()))
 	}
-	if len(prompts) == 0 {
-		return nil, fmt.Errorf("read prompts %s: the file holds no prompt; write one a line, as text or as {\"prompt\": ...}", path)
-	}
-	return prompts, nil
 }
 
-// parseLine reads one line that is not blank. On failure it also gives the column.
-func parseLine(line []byte, asJSON bool) (p Prompt, col int, err error) {
-	if !utf8.Valid(line) {
-		return p, 1 + firstInvalid(line), errors.New("not valid UTF-8; convert the file")
-	}
-	if !asJSON {
-		return newPrompt("", "", string(bytes.TrimSpace(line))), 1, nil
-	}
-	var object struct {
-		ID       string `json:"id"`
-		Category string `json:"category"`
-		Prompt   string `json:"prompt"`
-		Text     string `json:"text"`
-		Messages []struct {
-			Role    string `json:"role"`
-			Content string `json:"content"`
-		} `json:"messages"`
-	}
-	if err := json.Unmarshal(line, &object); err != nil {
-		return p, errorColumn(err, line), fmt.Errorf("%w; each line must be one JSON object with \"prompt\", \"text\" or \"messages\"", err)
-	}
-	start := 1 + bytes.IndexByte(line, '{')
-	var given []string
-	for _, text := range []string{object.Prompt, object.Text} {
-		if text != "" {
-			given = append(given, text)
-		}
-	}
-	if len(object.Messages) > 0 {
-		if len(object.Messages) != 1 || object.Messages[0].Role != "user" || object.Messages[0].Content == "" {
-			return p, start, errors.New("\"messages\" must hold exactly one message, with role \"user\" and content; system prompts and longer conversations are not supported yet")
-		}
-		given = append(given, object.Messages[0].Content)
-	}
-	switch len(given) {
-	case 0:
-		return p, start, errors.New("no prompt: give one of \"prompt\", \"text\" or \"messages\", not empty")
-	case 1:
-		return newPrompt(object.ID, object.Category, given[0]), start, nil
-	}
-	return p, start, errors.New("more than one of \"prompt\", \"text\" and \"messages\"; keep one")
+// position turns an offset into line and column, from 1.
+func position(data []byte, offset int) (line, col int) {
+	before := data[:max(0, min(offset, len(data)))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-func newPrompt(id, category, text string) Prompt {
+func newPrompt(id, category, text string, before ...Message) Prompt {
 	if id == "" {
-		sum := sha256.Sum256([]byte(text))
-		id = "u-" + hex.EncodeToString(sum[:6])
+		h := sha256.New()
+		for _, m := range before {
+			fmt.Fprintf(h, "%s\x00%s\x00", m.Role, m.Content)
+		}
+		io.WriteString(h, text)
+		id = "u-" + hex.EncodeToString(h.Sum(nil)[:6])
 	}
 	if category == "" {
 		category = FileCategory
 	}
-	return Prompt{ID: id, Category: category, Text: text}
+	if len(before) == 0 {
+		before = nil
+	}
+	return Prompt{ID: id, Category: category, Text: text, Before: before}
 }
 
 // errorColumn turns the offset of a JSON error, the number of bytes read before it was noticed, into a column.

@@ -3,12 +3,32 @@
 // becomes a request in the load generator.
 package workload
 
-// Prompt is one user message. ID is stable across versions; Category groups prompts whose speed behaves alike
-// (speculation pays differently in each).
+import "slices"
+
+// Prompt is what one request asks: a user message, or a conversation that ends with one. ID is stable across versions;
+// Category groups prompts whose speed behaves alike (speculation pays differently in each).
 type Prompt struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
-	Text     string `json:"text"`
+	Text     string `json:"text"` // of the last message
+	// Before are the messages before it: a system prompt, earlier turns.
+	Before []Message `json:"before,omitempty"`
+	// MaxTokens is the length of the answer to ask for, 0 when the load decides.
+	MaxTokens int `json:"max_tokens,omitempty"`
+}
+
+// Message is one turn of a conversation.
+type Message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Messages is the whole conversation. A mark is put at its very beginning when there is one: a repeated prompt then
+// finds nothing in a server's prefix cache.
+func (p Prompt) Messages(mark string) []Message {
+	all := append(slices.Clone(p.Before), Message{Role: "user", Content: p.Text})
+	all[0].Content = mark + all[0].Content
+	return all
 }
 
 // The categories of the built-in set. Rewriting, extraction and long-context prompts carry the text that they ask

@@ -90,7 +90,7 @@ func TestSampleLaws(t *testing.T) {
 			}
 			ids[p.ID] = true
 			drawn[p.Category]++
-			if n < len(prompts) && Sample(prompts, n, seed)[i] != p {
+			if n < len(prompts) && Sample(prompts, n, seed)[i].ID != p.ID {
 				t.Fatal("the same seed drew other prompts")
 			}
 		}
