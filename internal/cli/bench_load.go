@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,8 @@ func (l *loadFlags) add(cmd *cobra.Command, o *experiment.StartOptions) {
 		cmd.MarkFlagsMutuallyExclusive("prompts", "trace")
 	}
 	cmd.MarkFlagsMutuallyExclusive("rate", "trace")
+	cmd.MarkFlagsMutuallyExclusive("ramp", "trace")
+	cmd.MarkFlagsMutuallyExclusive("burstiness", "constant-rate")
 	cmd.MarkFlagsMutuallyExclusive("insecure", "ca-cert")
 }
 
@@ -59,14 +62,24 @@ func (l *loadFlags) apply(cmd *cobra.Command, o *experiment.StartOptions) error 
 		return usageError("--requests must be at least 1")
 	case o.Duration < 0 || l.ramp < 0 || o.Idle < 0:
 		return usageError("--duration, --ramp and --idle-timeout cannot be negative")
+	case given("idle-timeout") && o.Idle == 0:
+		return usageError("--idle-timeout must be above 0; leave it out for 2m")
 	case o.MaxInFlight < 0:
 		return usageError("--max-in-flight cannot be negative")
+	case o.MaxInFlight > 0 && !given("rate") && !given("trace"):
+		return usageError("--max-in-flight needs --rate or --trace: a closed loop is limited by --concurrency")
 	case o.Cut && o.Duration == 0:
 		return usageError("--cut needs --duration: it says what happens when the time is up")
 	case !given("rate") && (given("burstiness") || given("constant-rate")):
 		return usageError("--burstiness and --constant-rate need --rate")
-	case !(l.traceSpeed > 0 && l.traceSpeed < 1e9):
-		return usageError("--trace-speed must be above 0")
+	case given("burstiness") && l.law.Burstiness == 0:
+		return usageError("--burstiness must be above 0: 1 is Poisson, below 1 comes in bursts")
+	case given("trace-speed") && !given("trace"):
+		return usageError("--trace-speed needs --trace")
+	case !(l.traceSpeed > 0 && l.traceSpeed <= 1e9):
+		return usageError("--trace-speed must be above 0, at most 1000000000")
+	case (o.HTTP2 || l.insecure || l.caCert != "") && !strings.HasPrefix(strings.ToLower(o.URL), "https://"):
+		return usageError("--http2, --insecure and --ca-cert are about TLS: they need an address that begins with https://")
 	}
 	switch {
 	case given("rate"):
@@ -74,13 +87,19 @@ func (l *loadFlags) apply(cmd *cobra.Command, o *experiment.StartOptions) error 
 		if err := l.law.Check(); err != nil {
 			return usageError("--rate, --burstiness, --ramp: " + err.Error())
 		}
+		if n := l.law.Expect(o.Duration); o.Requests == 0 && n > maxPlanned {
+			return usageError(fmt.Sprintf("--rate and --duration come to %.0f requests, at most %d can be planned; lower one of them, or add --requests", n, maxPlanned))
+		}
 		o.Arrival = &l.law
 	case l.trace != "":
 		t, err := workload.LoadTrace(l.trace)
 		if err != nil {
 			return fileError(err)
 		}
-		o.Schedule, o.Prompts, o.IgnoreEOS = arrival.Scale(t.Moments(), l.traceSpeed), t.Prompts(), true
+		if o.Requests > 0 {
+			t = t[:min(o.Requests, len(t))]
+		}
+		o.Schedule, o.Prompts, o.IgnoreEOS = arrival.Scale(t.Moments(), l.traceSpeed), t.Prompts(o.Seed), true
 	default:
 		o.Ramp = l.ramp
 	}
@@ -107,6 +126,9 @@ func (l *loadFlags) connections(o *experiment.StartOptions) error {
 	}
 	return nil
 }
+
+// maxPlanned is the most requests of an open loop: their moments are fixed beforehand and kept.
+const maxPlanned = 10_000_000
 
 // spareFiles are what the program itself needs beside one connection for each request in flight.
 const spareFiles = 32

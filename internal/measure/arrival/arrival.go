@@ -21,11 +21,17 @@ type Law struct {
 	Ramp       time.Duration // the rate grows linearly from 0 to Rate over this time
 }
 
+// The limits of a rate: one request in eleven days, and more than a client can send.
+const (
+	minRate = 1e-6
+	maxRate = 1e6
+)
+
 // Check says what is wrong with a law.
 func (l Law) Check() error {
 	switch {
-	case !(l.Rate > 0) || math.IsInf(l.Rate, 0) || l.Rate > 1e6:
-		return fmt.Errorf("rate is %g; give requests a second, above 0 and at most 1000000", l.Rate)
+	case !(l.Rate >= minRate && l.Rate <= maxRate):
+		return fmt.Errorf("rate is %g; give requests a second, from %g to %.0f", l.Rate, minRate, maxRate)
 	case !(l.Burstiness >= 0) || l.Burstiness > 1e6 || (l.Burstiness > 0 && l.Burstiness < 1e-3):
 		return fmt.Errorf("burstiness is %g; give the shape of the gaps, from 0.001: 1 is Poisson, below 1 comes in bursts", l.Burstiness)
 	case l.Ramp < 0:
@@ -49,7 +55,7 @@ func (l Law) Schedule(seed uint64, requests int, duration time.Duration) []time.
 		if l.Constant {
 			u = float64(len(out)) // no sum of rounding errors
 		}
-		at := time.Duration(l.when(u) * float64(time.Second))
+		at := nanoseconds(l.when(u) * float64(time.Second))
 		if duration > 0 && at >= duration {
 			break
 		}
@@ -80,11 +86,25 @@ func (l Law) when(u float64) float64 {
 	return u/l.Rate + ramp/2
 }
 
+// Expect is the number of requests to expect before the given time.
+func (l Law) Expect(duration time.Duration) float64 {
+	t, ramp := duration.Seconds(), l.Ramp.Seconds()
+	if t < ramp {
+		return l.Rate * t * t / (2 * ramp)
+	}
+	return l.Rate * (t - ramp/2)
+}
+
 // Scale gives recorded moments as a schedule: from their first one on, played so many times as fast.
 func Scale(moments []time.Duration, speed float64) []time.Duration {
 	var out []time.Duration
 	for _, m := range moments {
-		out = append(out, time.Duration(float64(m-moments[0])/speed))
+		out = append(out, nanoseconds(float64(m-moments[0])/speed))
 	}
 	return out
+}
+
+// nanoseconds is a time of at most 290 years: what comes later overflows a Duration.
+func nanoseconds(ns float64) time.Duration {
+	return time.Duration(min(ns, 9.2e18))
 }

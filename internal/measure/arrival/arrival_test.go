@@ -81,6 +81,28 @@ func TestConstantDoesNotDrift(t *testing.T) {
 	}
 }
 
+// The number to expect is that of a schedule of equal gaps.
+func TestExpect(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := law(t)
+		l.Constant = true
+		d := time.Duration(rapid.IntRange(1, 20_000).Draw(t, "ms")) * time.Millisecond
+		if n := float64(len(l.Schedule(0, 0, d))); math.Abs(n-l.Expect(d)) > 1.001 {
+			t.Errorf("%v requests in %v, expected %v", n, d, l.Expect(d))
+		}
+	})
+}
+
+// Moments beyond what a duration can hold come last instead of first.
+func TestFarFuture(t *testing.T) {
+	if s := (Law{Rate: minRate, Constant: true}).Schedule(0, 20_000, 0); !slices.IsSorted(s) {
+		t.Error("a slow schedule is not ascending")
+	}
+	if s := Scale([]time.Duration{0, time.Hour, 2 * time.Hour}, 1e-300); !slices.IsSorted(s) || s[1] <= 0 {
+		t.Errorf("a trace played slowly: %v", s)
+	}
+}
+
 func TestScale(t *testing.T) {
 	got := Scale([]time.Duration{time.Second, 3 * time.Second, 11 * time.Second}, 2)
 	if diff := cmp.Diff([]time.Duration{0, time.Second, 5 * time.Second}, got); diff != "" {
@@ -92,7 +114,7 @@ func TestScale(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, l := range []Law{{}, {Rate: -1}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Rate: 1, Burstiness: -1}, {Rate: 1, Burstiness: math.NaN()}, {Rate: 1, Ramp: -1}} {
+	for _, l := range []Law{{}, {Rate: -1}, {Rate: 1e-300}, {Rate: 1e300}, {Rate: math.NaN()}, {Rate: math.Inf(1)}, {Rate: 1, Burstiness: -1}, {Rate: 1, Burstiness: math.NaN()}, {Rate: 1, Ramp: -1}} {
 		if err := l.Check(); err == nil || !strings.Contains(err.Error(), "give ") {
 			t.Errorf("%+v: got error %v, want one that says what to give", l, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/record"
@@ -28,7 +30,7 @@ func (m *start) chat(p workload.Prompt, mark string) loadgen.Chat {
 func (m *start) job(r record.Request, p workload.Prompt, mark string) (loadgen.Job, error) {
 	m.id++
 	chat := m.chat(p, mark)
-	r.ID, r.MaxTokens = m.id, chat.MaxTokens
+	r.ID, r.MaxTokens, r.Shares = m.id, chat.MaxTokens, p.Shares
 	body, err := chat.Body()
 	return loadgen.Job{Request: r, Body: body}, err
 }
@@ -101,15 +103,16 @@ func (m *start) load(ctx context.Context) error {
 	if m.o.open() {
 		levels = []int{0}
 	}
-	perLevel := m.o.Requests
-	if perLevel <= 0 && m.o.Duration <= 0 {
-		perLevel = len(m.o.Prompts)
-	}
+	schedule := m.o.schedule()
+	perLevel := m.o.perLevel()
 	total := perLevel * len(levels)
+	if len(schedule) > 0 {
+		total = len(schedule)
+	}
 	for _, c := range levels {
 		sent := 0
 		plan := loadgen.Plan{
-			Concurrency: c, Ramp: m.o.Ramp, Schedule: m.o.schedule(perLevel), MaxInFlight: m.o.MaxInFlight,
+			Concurrency: c, Ramp: m.o.Ramp, Schedule: schedule, MaxInFlight: m.o.MaxInFlight,
 			Requests: perLevel, Duration: m.o.Duration, Cut: m.o.Cut, Keep: m.recorder(),
 			Job: func(i int) (loadgen.Job, error) {
 				sent = i + 1
@@ -138,7 +141,32 @@ func (m *start) load(ctx context.Context) error {
 		}
 		m.pass += (sent + len(m.o.Prompts) - 1) / len(m.o.Prompts)
 	}
+	m.checkPlan(schedule)
 	return nil
+}
+
+// checkPlan warns where what was sent is not what was planned: requests of an open loop that were never sent, and prompts
+// of another length than the trace's.
+func (m *start) checkPlan(schedule []time.Duration) {
+	if dropped := len(schedule) - len(m.requests); len(schedule) > 0 && dropped > 0 {
+		m.warn(record.WarnCapped, fmt.Sprintf("%d of %d planned requests were never sent: they still waited for others to end when the time was up", dropped, len(schedule)))
+	}
+	wanted := map[string]int{}
+	for _, p := range m.o.Prompts {
+		if p.Tokens > 0 {
+			wanted[p.ID] = p.Tokens
+		}
+	}
+	planned, got, n := 0, 0, 0
+	for i := range m.requests {
+		if r := &m.requests[i]; r.Usage != nil && wanted[r.Prompt] > 0 {
+			planned, got, n = planned+wanted[r.Prompt], got+r.Usage.PromptTokens, n+1
+		}
+	}
+	const share = 0.05
+	if n > 0 && math.Abs(float64(got-planned)) > share*float64(planned) {
+		m.warn(record.WarnTraceLengths, fmt.Sprintf("prompts had %.0f tokens in the mean, those of the trace %.0f", float64(got)/float64(n), float64(planned)/float64(n)))
+	}
 }
 
 // measured is request i of a level. The first pass sends the prompts as they are; each later one puts its number in

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"crypto/tls"
+	"slices"
 	"time"
 
 	"treeline/internal/host"
@@ -57,24 +58,41 @@ func (o StartOptions) open() bool { return o.Arrival != nil || len(o.Schedule) >
 
 // rate is that of an open loop in requests a second, 0 for a closed one.
 func (o StartOptions) rate() float64 {
-	switch n := len(o.Schedule); {
-	case n > 1 && o.Schedule[n-1] > 0:
-		return float64(n-1) / o.Schedule[n-1].Seconds()
-	case n > 0:
-		return 1 // all at once: a trace of one moment
-	case o.Arrival != nil:
-		return o.Arrival.Rate
+	if len(o.Schedule) == 0 {
+		if o.Arrival != nil {
+			return o.Arrival.Rate
+		}
+		return 0
 	}
-	return 0
+	s := o.schedule()
+	if n := len(s); n > 1 && s[n-1] > 0 {
+		return float64(n-1) / s[n-1].Seconds()
+	}
+	return 1 // all at once
+}
+
+// perLevel is the number of requests to send on each level, 0 when only the time limits them.
+func (o StartOptions) perLevel() int {
+	if o.Requests <= 0 && o.Duration <= 0 {
+		return len(o.Prompts)
+	}
+	return o.Requests
 }
 
 // schedule is that of an open loop, nil for a closed one.
-func (o StartOptions) schedule(requests int) []time.Duration {
+func (o StartOptions) schedule() []time.Duration {
+	requests := o.perLevel()
 	switch {
-	case len(o.Schedule) > 0 && requests > 0:
-		return o.Schedule[:min(requests, len(o.Schedule))]
 	case len(o.Schedule) > 0:
-		return o.Schedule
+		s := o.Schedule
+		if requests > 0 {
+			s = s[:min(requests, len(s))]
+		}
+		if o.Duration > 0 {
+			n, _ := slices.BinarySearch(s, o.Duration)
+			s = s[:n]
+		}
+		return s
 	case o.Arrival != nil:
 		return o.Arrival.Schedule(uint64(o.Seed), requests, o.Duration)
 	}

@@ -106,6 +106,9 @@ func (m *start) expect() (eventsPerS float64, streams int) {
 	}
 	if m.o.rate() > 0 { // by Little's law
 		streams = int(math.Ceil(m.o.rate() * longest))
+		if m.o.MaxInFlight > 0 {
+			streams = min(streams, m.o.MaxInFlight)
+		}
 	}
 	streams = min(max(streams, 1), 1000)
 	return min(perStream*float64(streams)*1.2, 50_000), streams

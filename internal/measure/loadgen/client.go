@@ -93,7 +93,11 @@ func RTT(ctx context.Context, base string, n int) ([]time.Duration, error) {
 	}
 	address := u.Host
 	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443"}[u.Scheme]+map[string]string{"http": "80"}[u.Scheme])
+		port := "80"
+		if u.Scheme == "https" {
+			port = "443"
+		}
+		address = net.JoinHostPort(u.Hostname(), port)
 	}
 	var out []time.Duration
 	for range n {

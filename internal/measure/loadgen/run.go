@@ -26,7 +26,8 @@ type Plan struct {
 	Duration    time.Duration   // no request is sent later than this; 0 means no limit
 	Cut         bool            // end the requests that are in flight when Duration is over, instead of waiting for them
 	Keep        Recorder        // gets every stream as it comes; nil keeps none
-	// Job makes request number i, from 0. It is called in order, from one goroutine at a time.
+	// Job makes request number i, from 0. It is called in order, from one goroutine at a time; in an open loop ahead of
+	// the request's moment, and perhaps for one that is never sent.
 	Job func(i int) (Job, error)
 }
 
@@ -37,12 +38,17 @@ type Recorder interface {
 }
 
 // Run sends the plan's load and calls done for every request once it is over, from one goroutine, with the request
-// filled in. Requests in flight when the time is up are finished, unless the plan cuts them: those are censored. When ctx ends no more are sent, those in
-// flight are cancelled and reported as such, and Run returns ctx's error; an error of done, Keep or Job ends the run too. Streams
-// are read by one goroutine each and parsed and kept by one for all, which holds no more than a few blocks of each.
+// filled in. Requests in flight when the time is up are finished, unless the plan cuts them: those are censored. Those
+// that still wait for a free place then are never sent. When ctx ends no more are sent, those in flight are cancelled and
+// reported as such, and Run returns ctx's error; an error of done, Keep or Job ends the run too. Streams are read by one
+// goroutine each and parsed and kept by one for all, which holds no more than a few blocks of each.
 func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *record.Stream) error) error {
 	if len(p.Schedule) == 0 && p.Requests <= 0 && p.Duration <= 0 {
 		return fmt.Errorf("load without an end: give a number of requests or a duration")
+	}
+	first, err := p.prepare()
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -54,14 +60,17 @@ func Run(ctx context.Context, c *Client, p Plan, done func(*record.Request, *rec
 	}
 	var workers sync.WaitGroup
 	if len(p.Schedule) > 0 {
-		workers.Go(func() { p.open(window, c, &workers, finished, cancel) })
+		workers.Go(func() { p.open(window, c, first, &workers, finished, cancel) })
 	} else {
 		next := p.source(c)
+		begin, over := context.WithCancel(window) // once a caller finds nothing left to send, no other begins
+		defer over()
 		n := max(p.Concurrency, 1)
 		for i := range n {
 			workers.Go(func() {
-				if sleep(window, p.Ramp*time.Duration(i)/time.Duration(n)) {
+				if sleep(begin, time.Duration(float64(p.Ramp)*float64(i)/float64(n))) {
 					closed(window, c, next, finished, cancel)
+					over()
 				}
 			})
 		}
@@ -187,28 +196,74 @@ func closed(ctx context.Context, c *Client, next func() (Job, bool, error), fini
 	}
 }
 
+// ahead is how many requests of an open loop are ready before their moments: making a long prompt takes milliseconds,
+// and those of a burst would be late by all those before them.
+const ahead = 64
+
+// prepare makes the first requests of an open loop, before its clock starts.
+func (p Plan) prepare() ([]Job, error) {
+	var out []Job
+	for i := range min(ahead, len(p.Schedule)) {
+		job, err := p.Job(i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, job)
+	}
+	return out, nil
+}
+
+// jobs hands on the first requests, and then makes the others.
+func (p Plan) jobs(ctx context.Context, first []Job, to chan<- Job, cancel context.CancelCauseFunc) {
+	defer close(to)
+	for i := range p.Schedule {
+		if p.Duration > 0 && p.Schedule[i] >= p.Duration {
+			return
+		}
+		var job Job
+		if i < len(first) {
+			job = first[i]
+		} else {
+			var err error
+			if job, err = p.Job(i); err != nil {
+				cancel(err)
+				return
+			}
+		}
+		select {
+		case to <- job:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // open sends at the scheduled moments whatever the server does, each request in its own goroutine. Sched is the
 // planned moment, Call the actual one: later by the wait for a free place, where their number is limited.
-func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, finished chan<- arrival, cancel context.CancelCauseFunc) {
+func (p Plan) open(ctx context.Context, c *Client, first []Job, workers *sync.WaitGroup, finished chan<- arrival, cancel context.CancelCauseFunc) {
 	start := c.Now()
 	var places chan struct{}
 	if p.MaxInFlight > 0 {
 		places = make(chan struct{}, p.MaxInFlight)
 	}
-	for i, at := range p.Schedule {
-		if p.Duration > 0 && at >= p.Duration {
-			return
-		}
-		job, err := p.Job(i)
-		if err != nil {
-			cancel(err)
-			return
-		}
-		job.Request.Sched = max(start+int64(at), 1)
+	waiting := ctx
+	if p.Duration > 0 {
+		var stop context.CancelFunc
+		waiting, stop = context.WithTimeout(ctx, p.Duration)
+		defer stop()
+	}
+	making, enough := context.WithCancel(ctx)
+	defer enough()
+	jobs := make(chan Job, ahead)
+	workers.Go(func() { p.jobs(making, first, jobs, cancel) })
+	i := 0
+	for job := range jobs {
+		job.Request.Sched = max(start+int64(p.Schedule[i]), 1)
+		i++
 		if !sleep(ctx, time.Duration(job.Request.Sched-c.Now())) {
 			return
 		}
-		if places != nil && !job.enter(ctx, places) {
+		if places != nil && !job.enter(waiting, places) {
 			return
 		}
 		workers.Go(func() {
@@ -220,7 +275,7 @@ func (p Plan) open(ctx context.Context, c *Client, workers *sync.WaitGroup, fini
 	}
 }
 
-// enter waits for a free place, and notes that it had to.
+// enter waits for a free place, and notes that it had to. It reports false when none came before ctx ended.
 func (j *Job) enter(ctx context.Context, places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

@@ -59,6 +59,33 @@ func TestOpenLoopKeepsPlannedTimes(t *testing.T) {
 	})
 }
 
+// Requests are made before their moments: a burst of long prompts leaves together.
+func TestMakingRequestsDelaysNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, time.Second)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		p := Plan{Duration: 10 * time.Second, Cut: true, Job: func(i int) (Job, error) {
+			time.Sleep(50 * time.Millisecond)
+			return numbered(i)
+		}}
+		for i := range 200 {
+			p.Schedule = append(p.Schedule, time.Duration(i/10)*time.Second) // ten at a time, one in 100 ms
+		}
+		n := 0
+		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {
+			n++
+			if r.Call != r.Sched {
+				t.Errorf("request %d sent %v ms after its moment", r.ID, ms(r.Call-r.Sched))
+			}
+			return nil
+		})
+		if err != nil || n != 100 {
+			t.Errorf("error %v, %d requests; want none and the 100 of ten seconds", err, n)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 // With two places the third request of a burst waits for the first to end, is late against its plan, and says so.
 func TestMaxInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -99,6 +126,42 @@ func TestClosedRamp(t *testing.T) {
 		})
 		if diff := cmp.Diff([]float64{0, 500, 1000, 1500}, got); err != nil || diff != "" {
 			t.Errorf("error %v, begun at (-want +got):\n%s", err, diff)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// A ramp that has not come to its end when nothing is left to send does not hold up the end of the load.
+func TestClosedRampEndsWithTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, time.Second)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		began, n := time.Now(), 0
+		err := Run(t.Context(), c, Plan{Concurrency: 10, Requests: 3, Ramp: time.Hour, Job: numbered}, func(*record.Request, *record.Stream) error {
+			n++
+			return nil
+		})
+		if took := time.Since(began); err != nil || n != 3 || took != 3*time.Second {
+			t.Errorf("error %v, %d requests in %v; want none, 3 in 3 s, one after another", err, n, took)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// Requests that wait for a place when the time is up are never sent; those planned at a free moment are, however late
+// in the window.
+func TestCappedRequestsAreDroppedWhenTheTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &scripted{answer: steady(1, 2*time.Second)}
+		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
+		p := Plan{Schedule: []time.Duration{1e6, 1e9, 24e8, 29e8}, MaxInFlight: 1, Duration: 3 * time.Second, Job: numbered}
+		got := map[int][2]float64{}
+		err := Run(t.Context(), c, p, func(r *record.Request, _ *record.Stream) error {
+			got[r.ID] = [2]float64{ms(r.Sched), ms(r.Call)}
+			return nil
+		})
+		if diff := cmp.Diff(map[int][2]float64{0: {1, 1}, 1: {1000, 2001}}, got); err != nil || diff != "" {
+			t.Errorf("error %v; planned and sent, in ms (-want +got):\n%s", err, diff)
 		}
 		time.Sleep(time.Hour)
 	})

@@ -76,6 +76,8 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 	noUsage.Usage = nil
 	cached := stream(2, []float64{1, 2}, []int{1, 1})
 	cached.Usage.PromptTokens, cached.Timings = 46, &openai.Timings{CacheN: 45}
+	shares := cached
+	shares.Shares = true
 	shared := stream(2, []float64{1, 2}, []int{1, 1})
 	shared.Usage.PromptTokens, shared.Timings = 146, &openai.Timings{CacheN: 30}
 	lump := stream(40, make([]float64, 40), make([]int, 40))
@@ -95,6 +97,7 @@ func TestFirstEventSizeIsFlagged(t *testing.T) {
 		{"known by arithmetic", stream(3, []float64{1, 2, 3}, []int{0, 0, 0}), ""},
 		{"usage missing", noUsage, record.WarnUsageMissing},
 		{"repeated prompt", cached, record.WarnCacheHit},
+		{"repeated beginning, on purpose", shares, ""},
 		{"shared template only", shared, ""},
 		{"very fast", stream(100, fast, make([]int, 100)), ""},
 		{"held back", lump, record.WarnBuffered},

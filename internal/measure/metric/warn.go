@@ -62,8 +62,11 @@ func Warnings(requests []record.Request) []record.Warning {
 	return out
 }
 
-// warm reports whether the server had seen this prompt before.
+// warm reports whether the server had seen this prompt before, and was not meant to.
 func warm(r *record.Request) bool {
+	if r.Shares {
+		return false
+	}
 	cached, ok := r.CachedTokens()
 	if !ok || r.Usage == nil || cached == 0 {
 		return false

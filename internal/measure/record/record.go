@@ -28,6 +28,7 @@ type Request struct {
 	MaxTokens int `json:"max_tokens,omitempty"` // most tokens asked for; 0 unknown
 
 	Capped    bool  `json:"capped,omitempty"` // it waited because too many others were in flight
+	Shares    bool  `json:"shares,omitempty"` // its prompt begins like others on purpose: a cache hit is no repeat
 	Sched     int64 `json:"sched"`            // planned send time; equals Call in a closed loop
 	Call      int64 `json:"call"`             // our code starts the request
 	Conn      int64 `json:"conn"`             // connection obtained

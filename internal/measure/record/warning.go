@@ -12,6 +12,7 @@ const (
 	WarnClientBound      = "client_bound"
 	WarnClientUnsure     = "client_not_certified"
 	WarnCapped           = "capped_load"
+	WarnTraceLengths     = "trace_lengths"
 	WarnForeignLoad      = "foreign_load"
 	WarnIdleUnknown      = "idle_unknown"
 	WarnCacheHit         = "cache_hit"
@@ -55,7 +56,8 @@ func WarningTable() []WarningMeaning {
 		{WarnCompressed, "The stream was compressed although identity was asked for.", "Times are those of the compressor's blocks."},
 		{WarnClientBound, "This client was the limit. One of: the delay of its stamps (p99, by a sentinel stream beside the load) is more than 1 % of the median time to first token (ttft_ms) or of the median decode time (tpot_ms); an open loop's requests left later than planned (p99) by more than 1 % of the median latency (ttft_sched_ms); other programs kept 90 % of this machine's processors busy before the load, while the server under test was idle, and the stamps were more than 1 ms late (no processor was free).", "The metric it names is not to be trusted. When it is tpot_ms, or no processor was free, the result is invalid."},
 		{WarnClientUnsure, "The client was not tested, was not watched during the load, could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
-		{WarnCapped, "Requests of an open loop waited because --max-in-flight others were under way.", "The load was not the one planned. Figures from the planned time (ttft_sched_ms, e2e_sched_ms) hold the wait, those from the sending do not."},
+		{WarnCapped, "Requests of an open loop waited because --max-in-flight others were under way, or were never sent because the time was up before their turn came.", "The load was not the one planned. Figures from the planned time (ttft_sched_ms, e2e_sched_ms) hold the wait, those from the sending do not."},
+		{WarnTraceLengths, "The prompts made for a trace are more than 5 % longer or shorter, by the server's own count, than those of the trace.", "The load on the prompt's side is not the trace's; arrivals and answers are."},
 		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for. In an experiment also: other programs used more of this machine's processors than the plan allows.", "Figures describe a busy server or machine; a comparison is invalid. An experiment measures such a start once more before it keeps it."},
 		{WarnIdleUnknown, "This kind of server, or this operating system, does not tell whether it is idle.", "Foreign load would not be noticed."},
 		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},

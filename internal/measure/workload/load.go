@@ -64,7 +64,7 @@ func parseFile(path string, data []byte) ([]Prompt, error) {
 		return nil, errors.Join(c.errs...)
 	}
 	if len(c.prompts) == 0 {
-		return nil, fmt.Errorf("read prompts %s: the file holds no prompt; write one a line, as text or as {\"prompt\": ...}", path)
+		return nil, &SyntaxError{File: path, Line: 1, Col: 1, Msg: "the file holds no prompt; write one a line, as text or as {\"prompt\": ...}"}
 	}
 	return c.prompts, nil
 }

@@ -27,6 +27,10 @@ func TestParseFile(t *testing.T) {
 			"ShareGPT, one array", "[{\"id\":\"x\",\"conversations\":[{\"from\":\"human\",\"value\":\"q\"},{\"from\":\"gpt\",\"value\":\"a\"},{\"from\":\"human\",\"value\":\"r\"}]},\n {\"id\":\"y\",\"conversations\":[{\"from\":\"system\",\"value\":\"s\"},{\"from\":\"human\",\"value\":\"q\"}]}]\n",
 			[]Prompt{{ID: "x", Category: FileCategory, Text: "q"}, {ID: "y", Category: FileCategory, Text: "q", Before: []Message{{"system", "s"}}}},
 		},
+		{
+			"ShareGPT from the middle", `{"conversations":[{"from":"gpt","value":"a"},{"from":"human","value":"q"}]}`,
+			[]Prompt{newPrompt("", "", "q")},
+		},
 		{"other keys ignored", `{"prompt":"x","answer":[1,2]}`, []Prompt{newPrompt("", "", "x")}},
 	}
 	for _, tt := range tests {

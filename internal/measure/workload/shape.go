@@ -84,9 +84,9 @@ func (o object) conversation() ([]Message, error) {
 			}
 			turns = append(turns, Message{Role: role, Content: c.Value})
 		}
-		// ShareGPT keeps whole dialogues; what a benchmark asks is their first question.
+		// ShareGPT keeps whole dialogues, some from their middle; what a benchmark asks is their first question.
 		if first := slices.IndexFunc(turns, func(m Message) bool { return m.Role == "user" }); first >= 0 {
-			turns = turns[:first+1]
+			turns = slices.DeleteFunc(turns[:first+1], func(m Message) bool { return m.Role == "assistant" })
 		}
 		given = append(given, turns)
 	}

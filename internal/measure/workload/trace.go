@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -61,9 +62,9 @@ func parseTrace(path string, data []byte) (Trace, error) {
 	case err != nil:
 		return nil, err
 	case len(t) == 0:
-		return nil, fmt.Errorf("read trace %s: it holds no request", path)
+		return nil, &SyntaxError{File: path, Line: 1, Col: 1, Msg: "the trace holds no request with an answer"}
 	}
-	slices.SortStableFunc(t, func(a, b TraceRequest) int { return int(min(1, max(-1, a.At-b.At))) })
+	slices.SortStableFunc(t, func(a, b TraceRequest) int { return cmp.Compare(a.At, b.At) })
 	first := t[0].At
 	for i := range t {
 		t[i].At -= first
@@ -119,7 +120,7 @@ func parseCSV(path string, data []byte) (t Trace, err error) {
 	r.ReuseRecord = true
 	head, err := r.Read()
 	if err != nil {
-		return nil, fmt.Errorf("read trace %s: %w", path, err)
+		return nil, csvFault(path, err)
 	}
 	column := func(names ...string) int {
 		return slices.IndexFunc(head, func(h string) bool {
@@ -135,12 +136,8 @@ func parseCSV(path string, data []byte) (t Trace, err error) {
 		if errors.Is(err, io.EOF) {
 			return t, nil
 		}
-		var parse *csv.ParseError
-		if errors.As(err, &parse) {
-			return nil, &SyntaxError{File: path, Line: parse.Line, Col: parse.Column, Msg: parse.Err.Error()}
-		}
 		if err != nil {
-			return nil, fmt.Errorf("read trace %s: %w", path, err)
+			return nil, csvFault(path, err)
 		}
 		fault := func(i int, err error) error {
 			line, col := r.FieldPos(i)
@@ -168,6 +165,18 @@ func parseCSV(path string, data []byte) (t Trace, err error) {
 	}
 }
 
+// csvFault tells where a CSV file broke off.
+func csvFault(path string, err error) error {
+	var parse *csv.ParseError
+	switch {
+	case errors.As(err, &parse):
+		return &SyntaxError{File: path, Line: parse.Line, Col: parse.Column, Msg: parse.Err.Error()}
+	case errors.Is(err, io.EOF):
+		return &SyntaxError{File: path, Line: 1, Col: 1, Msg: "the file is empty"}
+	}
+	return fmt.Errorf("read trace %s: %w", path, err)
+}
+
 // parseTime reads seconds, or a date and time with up to nine decimals and no zone.
 func parseTime(s string) (time.Duration, error) {
 	s = strings.TrimSpace(s)
@@ -190,27 +199,43 @@ func (t Trace) Moments() []time.Duration {
 	return out
 }
 
-// Prompts makes a prompt of the wanted length for every request, out of short common words, most of which are one token
-// to most tokenizers: the true number is in the answer's usage. Where the trace tells blocks, equal ids give equal text
-// at the same place, so that a prefix cache meets what it met in the recorded traffic; elsewhere every prompt begins
-// with its own number, and none finds another's beginning in a cache.
-func (t Trace) Prompts() []Prompt {
-	var out []Prompt
+// Prompts gives every request a prompt of about its length: as many short common words as it had tokens, most of which
+// are one token to most tokenizers. The true number is in the answer's usage; chat templates add theirs.
+//
+// Every prompt begins with the seed, so that nothing of a load with another seed is found in a cache. Where the trace
+// tells blocks, equal ids then give equal text at the same place, and a prefix cache meets what it met in the recorded
+// traffic. Elsewhere the request's number follows, and no prompt finds another's beginning.
+func (t Trace) Prompts(seed int64) []Prompt {
+	out := make([]Prompt, len(t))
 	for i, r := range t {
-		p := Prompt{ID: fmt.Sprintf("trace-%06d", i), Category: "trace", MaxTokens: r.Output}
-		var b strings.Builder
-		if len(r.Blocks) == 0 {
-			fmt.Fprintf(&b, "[%d]", i)
-			filler(&b, uint64(i)+1<<32, r.Input)
+		out[i] = Prompt{
+			ID: fmt.Sprintf("trace-%06d", i), Category: "trace", MaxTokens: r.Output, Tokens: r.Input, Shares: len(r.Blocks) > 0,
+			Make: func() string { return r.text(seed, i) },
 		}
-		for left, k := r.Input, 0; k < len(r.Blocks) && left > 0; k++ {
-			filler(&b, uint64(r.Blocks[k]), min(left, TraceBlock))
-			left -= TraceBlock
-		}
-		p.Text = strings.TrimSpace(b.String())
-		out = append(out, p)
 	}
 	return out
+}
+
+// text is the prompt of request number i. Its first word, the mark, counts as one of those wanted.
+func (r TraceRequest) text(seed int64, i int) string {
+	var b strings.Builder
+	left := r.Input - 1
+	if len(r.Blocks) > 0 {
+		fmt.Fprintf(&b, "[%d]", seed)
+	} else {
+		fmt.Fprintf(&b, "[%d.%d]", seed, i)
+	}
+	for k, block := range r.Blocks {
+		n := TraceBlock
+		if k == 0 {
+			n-- // for the mark
+		}
+		n = min(n, left)
+		filler(&b, uint64(block), n)
+		left -= n
+	}
+	filler(&b, uint64(i)+1<<32, left) // all of it, or what the blocks leave open
+	return b.String()
 }
 
 // filler writes n words that depend on key alone.

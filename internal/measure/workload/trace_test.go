@@ -39,7 +39,7 @@ func TestParseTrace(t *testing.T) {
 
 func TestParseTraceErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"": "read trace f", "a,b\n": "f:1:1: no known trace", "TIMESTAMP,ContextTokens,GeneratedTokens\nsoon,1,2\n": `f:2:1: "soon" is neither seconds`,
+		"": "f:1:1: the file is empty", "a,b\n": "f:1:1: no known trace", "TIMESTAMP,ContextTokens,GeneratedTokens\nsoon,1,2\n": `f:2:1: "soon" is neither seconds`,
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n1,x,2\n": `f:2:3: "x" is no number`, "TIMESTAMP,ContextTokens,GeneratedTokens\n1,2\n": "f:2:1: wrong number of fields",
 		"TIMESTAMP,ContextTokens,GeneratedTokens\n1,-2,3\n": "f:2:3: -2 tokens", "TIMESTAMP,ContextTokens,GeneratedTokens\n": "holds no request",
 		"{\"timestamp\":1}\n": "f:1:1: a Mooncake request needs", "{\"timestamp\":\"x\"}\n": "f:1:16: ", "{\"timestamp\":-1,\"input_length\":1,\"output_length\":1}": "timestamp is -1",
@@ -52,10 +52,26 @@ func TestParseTraceErrors(t *testing.T) {
 
 // Prompts have as many words as the trace has tokens, and share beginnings exactly where their blocks do.
 func TestTracePrompts(t *testing.T) {
-	p := Trace{{0, 1000, 9, []int{4, 5}}, {0, 700, 9, []int{4, 6}}, {0, 20, 9, nil}, {0, 20, 9, nil}}.Prompts()
-	words := func(i, n int) string { return strings.Join(strings.Fields(p[i].Text)[:n], " ") }
-	if len(strings.Fields(p[0].Text)) != 1000 || len(strings.Fields(p[1].Text)) != 700 || p[0].MaxTokens != 9 {
-		t.Errorf("%d and %d words, want 1000 and 700", len(strings.Fields(p[0].Text)), len(strings.Fields(p[1].Text)))
+	p := Trace{{0, 1000, 9, []int{4, 5}}, {0, 700, 9, []int{4, 6}}, {0, 20, 9, nil}, {0, 20, 9, nil}, {0, 1100, 9, []int{4}}}.Prompts(3)
+	text := func(i int) []string { return strings.Fields(p[i].Messages("")[0].Content) }
+	words := func(i, n int) string { return strings.Join(text(i)[:n], " ") }
+	for i, want := range []int{1000, 700, 20, 20, 1100} {
+		if n := len(text(i)); n != want || p[i].Tokens != want || p[i].MaxTokens != 9 {
+			t.Errorf("prompt %d: %d words, %d tokens wanted, %d of output; want %d, %d, 9", i, n, p[i].Tokens, p[i].MaxTokens, want, want)
+		}
+	}
+	if !p[0].Shares || p[2].Shares {
+		t.Error("prompts with blocks share their beginnings, others do not")
+	}
+	again, other := Trace{{0, 1000, 9, []int{4, 5}}}.Prompts(3), Trace{{0, 1000, 9, []int{4, 5}}}.Prompts(4)
+	if again[0].Make() != p[0].Make() {
+		t.Error("the same seed gives another text")
+	}
+	if strings.Fields(other[0].Make())[0] == text(0)[0] {
+		t.Error("another seed begins alike: a second load would find the first one's text in the cache")
+	}
+	if words(4, TraceBlock) != words(0, TraceBlock) {
+		t.Error("a prompt longer than its blocks does not begin with them")
 	}
 	if words(0, TraceBlock) != words(1, TraceBlock) || words(0, 700) == words(1, 700) {
 		t.Error("want the first block shared and the second not")

@@ -11,10 +11,16 @@ type Prompt struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
 	Text     string `json:"text"` // of the last message
+	// Make writes the text where prompts are too many and too long to be held at once: those of a trace. Nil means Text.
+	Make func() string `json:"-"`
 	// Before are the messages before it: a system prompt, earlier turns.
 	Before []Message `json:"before,omitempty"`
 	// MaxTokens is the length of the answer to ask for, 0 when the load decides.
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// Tokens is how long the prompt is meant to be, 0 when nobody says. The server's usage tells how long it is.
+	Tokens int `json:"tokens,omitempty"`
+	// Shares says that the prompt begins like others on purpose: finding its beginning in a cache is part of the load.
+	Shares bool `json:"shares,omitempty"`
 }
 
 // Message is one turn of a conversation.
@@ -26,7 +32,11 @@ type Message struct {
 // Messages is the whole conversation. A mark is put at its very beginning when there is one: a repeated prompt then
 // finds nothing in a server's prefix cache.
 func (p Prompt) Messages(mark string) []Message {
-	all := append(slices.Clone(p.Before), Message{Role: "user", Content: p.Text})
+	text := p.Text
+	if p.Make != nil {
+		text = p.Make()
+	}
+	all := append(slices.Clone(p.Before), Message{Role: "user", Content: text})
 	all[0].Content = mark + all[0].Content
 	return all
 }
