@@ -3,10 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"text/tabwriter"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,7 +23,8 @@ import (
 type benchFlags struct {
 	prompts, out, appendTo string
 	json, printRequests    bool
-	noCertify              bool
+	noCertify, allMetrics  bool
+	slo                    string
 }
 
 func newBench(env *Env) *cobra.Command {
@@ -54,6 +54,12 @@ func newBench(env *Env) *cobra.Command {
 			if err := load.apply(cmd, &o); err != nil {
 				return err
 			}
+			if flags.slo != "" {
+				var err error
+				if o.SLOs, err = metric.ParseSLOs(flags.slo); err != nil {
+					return usageError("--slo " + err.Error())
+				}
+			}
 			return runBench(cmd, env, o, flags)
 		},
 	}
@@ -71,12 +77,17 @@ func newBench(env *Env) *cobra.Command {
 	f.StringVar(&flags.appendTo, "append", "", "baseline file or run folder to add this server start to; made when absent")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object")
 	f.BoolVar(&flags.printRequests, "print-requests", false, "write a line of JSON to standard error for every finished request, once it is on disk")
+	f.StringVar(&flags.slo, "slo", "", "limits such as ttft_ms=200,tpot_ms=50: goodput is the requests a second that met them all")
+	f.BoolVar(&flags.allMetrics, "all-metrics", false, "show every metric, not only the ones that matter most")
 	f.BoolVar(&flags.noCertify, "no-certify", false, "neither test this client before the load nor watch it during it; the result says so")
 	serverFlags(cmd, &o.ServerKind, &o.APIKey)
 	load.add(cmd, &o)
 	cmd.MarkFlagsMutuallyExclusive("out", "append")
 	return cmd
 }
+
+// gcPercent is how much of the live heap may be garbage before it is collected.
+const gcPercent = 50
 
 func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags benchFlags) error {
 	if err := choosePrompts(&o, flags.prompts); err != nil {
@@ -85,6 +96,10 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 	old, file, err := openBaseline(&o, flags)
 	if err != nil {
 		return err
+	}
+	if env.Getenv("GOGC") == "" {
+		// Events are what memory goes to, and few of them become garbage: let the heap grow by a part, not to its double.
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}
 	o.Fingerprint = host.Collect()
 	if !flags.noCertify {
@@ -115,7 +130,7 @@ func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags ben
 			return werr
 		}
 	} else {
-		printBench(env.Stdout, b)
+		printBench(env.Stdout, b, flags.allMetrics)
 	}
 	switch failed := experiment.Failure(b); {
 	case cmd.Context().Err() != nil:
@@ -240,68 +255,4 @@ func openBaseline(o *experiment.StartOptions, flags benchFlags) (old *record.Ben
 		os.Remove(flags.appendTo)
 	}
 	return old, flags.appendTo, f.Close()
-}
-
-func printBench(w io.Writer, b *record.Bench) {
-	t := b.Target
-	fmt.Fprintf(w, "%s %s, model %s\nmethod %s (proof level %d of 3)\n", t.Kind, t.Version, t.Model, t.Method, t.ProofLevel)
-	for _, e := range t.Evidence {
-		fmt.Fprintf(w, "  %s\n", e)
-	}
-	r := b.Requests
-	fmt.Fprintf(w, "\nrequests: %d sent, %d ok, %d failed, %d excluded\n", r.Sent, r.OK, r.Failed, r.Excluded)
-	if len(b.Levels) > 1 {
-		for _, l := range b.Levels {
-			fmt.Fprintf(w, "\nconcurrency %d (%d ok, %d failed)\n", l.Concurrency, l.Requests.OK, l.Requests.Failed)
-			printMetrics(w, l.Metrics)
-		}
-	} else {
-		fmt.Fprintln(w)
-		printMetrics(w, b.Metrics)
-	}
-	printClient(w, b.Client)
-	for _, warning := range b.Warnings {
-		fmt.Fprintf(w, "warning: %s: %s\n", warning.Code, warning.Text)
-	}
-	if !b.Valid {
-		fmt.Fprintln(w, "this result is INVALID")
-	}
-	fmt.Fprintln(w, "\nIntervals hold within this server start. Another start may differ by more: add starts with --append.")
-}
-
-// printClient says how late this client's stamps were.
-func printClient(w io.Writer, c record.Client) {
-	mark := "certified"
-	if !c.Certified {
-		mark = "not certified"
-	}
-	fmt.Fprintf(w, "\nclient: %s at %.0f events/s, stamps late by %.3f ms in the median, %.3f ms at p99", mark, c.EventsPerS, c.StampLagP50MS, c.StampLagP99MS)
-	if d := c.During; d != nil {
-		fmt.Fprintf(w, "; during the load %.3f and %.3f ms", d.StampLagP50MS, d.StampLagP99MS)
-	}
-	fmt.Fprintln(w)
-}
-
-func printMetrics(w io.Writer, metrics map[string]record.Summary) {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "metric\tp50\t95 % interval of p50\tmean\tp90\tp99\tn")
-	for _, m := range metric.All() {
-		s, ok := metrics[m.Name]
-		if !ok {
-			continue
-		}
-		interval := "-"
-		if s.Lo != nil && s.Hi != nil {
-			interval = fmt.Sprintf("%.2f .. %.2f", *s.Lo, *s.Hi)
-		}
-		fmt.Fprintf(tw, "%s\t%.2f\t%s\t%.2f\t%s\t%s\t%d\n", m.Name, s.P50, interval, s.Mean, orDash(s.P90), orDash(s.P99), s.N)
-	}
-	tw.Flush()
-}
-
-func orDash(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.2f", *v)
 }

@@ -71,7 +71,7 @@ func inFormat(run report.Finished, format, path string) (func(io.Writer) error, 
 	if b := run.Bench; b != nil {
 		switch format {
 		case "text":
-			return func(w io.Writer) error { printBench(w, b); return nil }, nil
+			return func(w io.Writer) error { printBench(w, b, true); return nil }, nil
 		case "json":
 			plain := *b
 			plain.Starts = nil // as bench prints it

@@ -29,7 +29,7 @@ func printRequest(w io.Writer, r *record.Request) {
 		if to == nil || !r.OK {
 			continue
 		}
-		if v := m.Values(r); len(v) == 1 {
+		if v := m.Of(metric.NewView(r)); len(v) == 1 {
 			*to = &v[0]
 		}
 	}

@@ -27,8 +27,8 @@ func (m *start) planned() []level {
 }
 
 // fillLevels computes the figures from the requests: of the one level, or of each; with several, the top ones are those
-// at concurrency 1, else of the first.
-func fillLevels(b *record.Bench, requests []record.Request, levels []level) {
+// at concurrency 1, else of the first. It returns the requests behind the top ones and their concurrency.
+func fillLevels(b *record.Bench, requests []record.Request, levels []level, slos []metric.SLO) (top []record.Request, concurrency int) {
 	b.Requests = metric.Count(requests)
 	b.Levels = nil
 	for i, l := range levels {
@@ -40,14 +40,20 @@ func fillLevels(b *record.Bench, requests []record.Request, levels []level) {
 		if l.Rate > 0 {
 			out.Achieved = achieved(of)
 		}
+		if len(slos) > 0 {
+			out.Goodput = metric.Goodput(of, slos)
+		}
 		if i == 0 || l.Concurrency == 1 {
-			b.Metrics = out.Metrics
+			b.Metrics, b.Goodput = out.Metrics, out.Goodput
+			top, concurrency = of, l.Concurrency
 		}
 		b.Levels = append(b.Levels, out)
 	}
 	if len(levels) == 1 && levels[0].Rate == 0 {
 		b.Levels = nil
 	}
+	b.ByPosition, b.ByContext = metric.ByPosition(top), metric.ByContext(top)
+	return top, concurrency
 }
 
 // achieved is the rate at which the requests were sent.

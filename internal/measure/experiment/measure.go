@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"treeline/internal/measure/certify"
@@ -25,6 +26,7 @@ func MeasureStart(ctx context.Context, o StartOptions) (*record.Bench, error) {
 		return nil, err
 	}
 	defer m.close()
+	m.measureRTT(ctx)
 	if err := m.warmUp(ctx); err != nil {
 		return nil, err
 	}
@@ -70,6 +72,7 @@ type start struct {
 	requests []record.Request // measured ones
 	encoded  int              // answers that came compressed
 	cert     record.Client
+	rtt      *record.RTT
 	clock    *certify.Clock
 	others   *float64 // share of the processors that others used before the load; nil unknown
 	warnings []record.Warning
@@ -186,6 +189,29 @@ func (m *start) prove(ctx context.Context, before target.Scrape) (target.Scrape,
 	})
 }
 
+// outside is what the checks of the figures need from elsewhere.
+func (m *start) outside(p proof.Proof, concurrency int) metric.Outside {
+	o := metric.Outside{Concurrency: concurrency, Tau: p.Tau, Sole: len(m.planned()) == 1}
+	if p.Counters != nil && p.Counters.Generated > 0 {
+		o.Generated = &p.Counters.Generated
+	}
+	if m.rtt != nil {
+		o.RTTms = m.rtt.MinMS
+	}
+	return o
+}
+
+// measureRTT times a few connections. A server that cannot be reached so is none of its business.
+func (m *start) measureRTT(ctx context.Context) {
+	times, err := loadgen.RTT(ctx, m.server.Base, 5)
+	if err != nil {
+		return
+	}
+	slices.Sort(times)
+	ms := func(d time.Duration) float64 { return float64(d) / 1e6 }
+	m.rtt = &record.RTT{MinMS: ms(times[0]), MedianMS: ms(times[len(times)/2]), N: len(times)}
+}
+
 // bench computes the result from what was recorded.
 func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench {
 	t := record.Target{
@@ -196,12 +222,17 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 		Schema: record.BenchSchema, Target: t, Requests: metric.Count(m.requests), Client: m.cert,
 		Metrics: map[string]record.Summary{},
 	}
-	fillLevels(b, m.requests, m.planned())
+	top, concurrency := fillLevels(b, m.requests, m.planned(), m.o.SLOs)
+	b.RTT = m.rtt
 	bound := m.clientBound(b)
 	bound = m.waited() || bound
 	b.Client = m.cert
 	if m.encoded > 0 {
 		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
+	}
+	b.Checks = metric.Checks(top, m.outside(p, concurrency))
+	if !bound { // a client that was the limit explains more than a contradiction does
+		m.warnings = append(m.warnings, metric.Failed(b.Checks)...)
 	}
 	b.Warnings = append(append(append([]record.Warning{}, m.warnings...), metric.Warnings(m.requests)...), p.Warnings...)
 	b.Valid = p.Valid && !bound && b.Requests.OK+b.Requests.Excluded > 0

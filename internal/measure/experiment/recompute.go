@@ -133,7 +133,15 @@ func (o *Recomputed) bench(dir string, folders []string, of map[string][]record.
 			levels = append(levels, level{l.Concurrency, l.Rate})
 		}
 	}
-	fillLevels(&b, requests, levels)
+	var slos []metric.SLO
+	if stored.Goodput != nil {
+		for name, limit := range stored.Goodput.SLOs {
+			slos = append(slos, metric.SLO{Metric: name, Limit: limit})
+		}
+	}
+	fillLevels(&b, requests, levels, slos)
+	o.compare("goodput", stored.Goodput, b.Goodput)
+	o.compare("figures by position and context", [2][]record.Band{stored.ByPosition, stored.ByContext}, [2][]record.Band{b.ByPosition, b.ByContext})
 	o.compare("requests", stored.Requests, b.Requests)
 	o.compare("metrics", stored.Metrics, b.Metrics)
 	o.compare("levels", stored.Levels, b.Levels)
@@ -185,7 +193,7 @@ func interrupted(dir string, folders []string, requests []record.Request) (*reco
 			levels = append(levels, level{Concurrency: r.Level})
 		}
 	}
-	fillLevels(b, requests, levels)
+	fillLevels(b, requests, levels, nil)
 	stop := record.Warning{Code: record.WarnInterrupted, Text: fmt.Sprintf("the run ended before its time; %d requests were finished", b.Requests.Sent)}
 	b.Warnings = append([]record.Warning{stop}, metric.Warnings(requests)...)
 	return b, nil

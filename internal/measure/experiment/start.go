@@ -10,6 +10,7 @@ import (
 	"treeline/internal/host"
 	"treeline/internal/measure/arrival"
 	"treeline/internal/measure/certify"
+	"treeline/internal/measure/metric"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/workload"
 )
@@ -35,6 +36,7 @@ type StartOptions struct {
 	Warmup      int             // requests before the measured ones, with prompts that are not measured
 	MaxTokens   int
 	Temperature float64
+	SLOs        []metric.SLO // limits behind the goodput, nil for none
 	IgnoreEOS   bool
 	ExpectSpec  string                // method this arm is meant to run ("none", "ngram", ...), "" when unknown
 	Dir         string                // run folder to write, "" none

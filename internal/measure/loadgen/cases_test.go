@@ -239,7 +239,7 @@ func values(r *record.Request, name string) string {
 			continue
 		}
 		var out []string
-		for _, v := range m.Values(r) {
+		for _, v := range m.Of(metric.NewView(r)) {
 			out = append(out, number(v))
 		}
 		if len(out) == 0 {

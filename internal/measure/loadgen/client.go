@@ -22,7 +22,7 @@ const DefaultIdle = 2 * time.Minute
 
 // readBuffer is the most that one read brings: more than a burst of speculation, and small enough for thousands of
 // streams.
-const readBuffer = 16 << 10
+const readBuffer = 8 << 10
 
 // ClientOptions say whom to talk to and how.
 type ClientOptions struct {

@@ -9,11 +9,11 @@ func acceptance() Metric {
 		Source:  "the server's timings of the request where it sends them, else the client's arrivals",
 		About: "Tokens that one pass of the target model yields, the bonus token included: 1 without speculation. passes are N - 1 - accepted, with or without a draft, because the first token comes from prefill and every pass adds one token to those it accepted. " +
 			"The arrivals are a good stand-in at concurrency 1 only. The acceptance length in a start's proof comes from the server's counters instead.",
-		Values: func(r *record.Request) []float64 {
-			if v, ok := acceptedPerPass(r); ok {
-				return []float64{v}
+		Values: func(v *View) []float64 {
+			if tau, ok := acceptedPerPass(v.Request); ok {
+				return []float64{tau}
 			}
-			return tokensPerChunk().Values(r)
+			return tokensPerChunk().Values(v)
 		},
 	}
 }

@@ -1,19 +1,12 @@
 package metric
 
-import "treeline/internal/measure/record"
-
 func e2e() Metric {
 	return Metric{
 		Name: "e2e_ms", Unit: "ms", Better: Lower,
 		Formula: "t_last - t_wrote",
 		Source:  "client stamps",
 		About:   "From the written request to the last output. What comes after it (usage, [DONE], close) is not part of it. For an answer that was not streamed it ends with the body.",
-		Values: func(r *record.Request) []float64 {
-			if r.Last < 0 {
-				return between(r.Wrote, r.Done)
-			}
-			return between(r.Wrote, r.Last)
-		},
+		Values:  (*View).whole,
 	}
 }
 
@@ -23,6 +16,26 @@ func e2eSched() Metric {
 		Formula: "t_last - t_sched",
 		Source:  "client stamps",
 		About:   "As e2e_ms, from the planned send time.",
-		Values:  func(r *record.Request) []float64 { return between(r.Sched, r.Last) },
+		Values:  func(v *View) []float64 { return between(v.Sched, v.Last) },
+	}
+}
+
+func tail() Metric {
+	return Metric{
+		Name: "tail_ms", Unit: "ms", Better: Lower,
+		Formula: "t_done - t_last",
+		Source:  "client stamps",
+		About:   "What follows the last output: finish reason, usage, [DONE] or the end of the body.",
+		Values:  func(v *View) []float64 { return between(v.Last, v.Done) },
+	}
+}
+
+func connect() Metric {
+	return Metric{
+		Name: "connect_ms", Unit: "ms", Better: Neither,
+		Formula: "t_conn - t_call",
+		Source:  "client stamps",
+		About:   "The time to get a connection. It lies before t_wrote and is in no other metric; near 0 where connections are reused.",
+		Values:  func(v *View) []float64 { return between(v.Call, v.Conn) },
 	}
 }

@@ -32,49 +32,122 @@ type Metric struct {
 	About   string // what to know before using it
 
 	OpenOnly bool // exists only under an open loop
+	Headline bool // shown to people without being asked for
 	Pooled   bool // several values a request: they are no independent sample, so no interval is given
-	Values   func(*record.Request) []float64
-	Whole    func(requests []record.Request, concurrency int) (float64, bool)
+	Values   func(*View) []float64
+	// Rate replaces Values for tokens over time: its mean is the sum of tokens over the sum of times.
+	Rate  func(*View) (tokens, seconds float64, ok bool)
+	Whole func(requests []record.Request, concurrency int) (float64, bool)
+}
+
+// Of gives what one request contributes.
+func (m Metric) Of(v *View) []float64 {
+	switch {
+	case m.Values != nil:
+		return m.Values(v)
+	case m.Rate != nil:
+		if tokens, seconds, ok := m.Rate(v); ok && seconds > 0 {
+			return []float64{tokens / seconds}
+		}
+	}
+	return nil
 }
 
 // All lists the metrics in the order in which they are shown.
 func All() []Metric {
-	return []Metric{
-		ttft(), ttfo(), tpot(), tpotVLLM(), icl(), tokensPerChunk(), e2e(), outputRate(), acceptance(),
+	all := []Metric{
+		ttft(), ttfo(), tpot(), tpotVLLM(), icl(), tokensPerChunk(), e2e(), tail(), connect(),
+		decodeRate(), effectiveRate(), outputRate(), runOutputRate(), peakOutputRate(), totalRate(), requestRate(),
+		acceptance(), serverTTFT(), outsideTTFT(), serverTPOT(), promptTokens(), cachedTokens(), outputTokens(),
 		queueDelay(), ttftSched(), e2eSched(),
 	}
+	for i := range all {
+		all[i].Headline = slices.Contains(headlines(), all[i].Name)
+	}
+	return all
+}
+
+// headlines are what a newcomer is shown.
+func headlines() []string {
+	return []string{"ttft_ms", "tpot_ms", "icl_ms", "tokens_per_chunk", "e2e_ms", "output_tok_s", "acceptance_length", "queue_delay_ms", "ttft_sched_ms"}
 }
 
 // Level summarises the requests of one level: those that are OK and not warm-up. concurrency is that of the closed
 // loop, 0 for an open one. A metric without any value is left out. Requests whose prompt was in the server's cache are
 // not pooled with cold ones: they count only where all are warm.
 func Level(requests []record.Request, concurrency int) map[string]record.Summary {
-	ok := Cold(slices.DeleteFunc(slices.Clone(requests), func(r record.Request) bool { return !r.OK || r.Warmup }))
 	out := map[string]record.Summary{}
+	var each []*sample
 	for _, m := range All() {
-		if m.OpenOnly && concurrency > 0 {
-			continue
-		}
-		if m.Whole != nil {
-			if v, has := m.Whole(requests, concurrency); has {
+		switch v, has := 0.0, false; {
+		case m.OpenOnly && concurrency > 0:
+		case m.Whole != nil:
+			if v, has = m.Whole(requests, concurrency); has {
 				out[m.Name] = record.Summary{Mean: v, P50: v, N: 1}
 			}
-			continue
+		default:
+			each = append(each, &sample{Metric: m})
 		}
-		var values []float64
-		for i := range ok {
-			values = append(values, m.Values(&ok[i])...)
+	}
+	for _, r := range coldOnes(requests) {
+		v := NewView(r) // for this request only: a run can hold millions of arrivals
+		for _, s := range each {
+			s.add(v)
 		}
-		if len(values) == 0 {
-			continue
+	}
+	for _, s := range each {
+		if len(s.values) > 0 {
+			out[s.Name] = s.summary()
 		}
-		s := Summarize(values)
-		if m.Pooled {
-			s.Lo, s.Hi = nil, nil
-		}
-		out[m.Name] = s
 	}
 	return out
+}
+
+// sample is a metric over requests.
+type sample struct {
+	Metric
+	values          []float64
+	tokens, seconds float64
+}
+
+func (s *sample) add(v *View) {
+	s.values = append(s.values, s.Of(v)...)
+	if s.Rate != nil {
+		if tokens, seconds, ok := s.Rate(v); ok {
+			s.tokens, s.seconds = s.tokens+tokens, s.seconds+seconds
+		}
+	}
+}
+
+func (s *sample) summary() record.Summary {
+	out := summarizeInPlace(s.values)
+	if s.Pooled {
+		withoutIntervals(&out)
+	}
+	if s.Rate != nil {
+		out.Mean = s.tokens / s.seconds
+	}
+	s.values = nil
+	return out
+}
+
+// coldOnes are the successful requests, without those whose prompt was in a cache, unless all were.
+func coldOnes(requests []record.Request) []*record.Request {
+	var ok, cold []*record.Request
+	for i := range requests {
+		r := &requests[i]
+		if !r.OK || r.Warmup {
+			continue
+		}
+		ok = append(ok, r)
+		if !warm(r) {
+			cold = append(cold, r)
+		}
+	}
+	if len(cold) == 0 {
+		return ok
+	}
+	return cold
 }
 
 // between is the time between two stamps in milliseconds, nothing when one of them did not happen.

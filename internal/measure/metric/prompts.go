@@ -9,12 +9,9 @@ import (
 // Prompts gives what a start yielded for each prompt, in the order of their first request: medians over the trials of
 // one level. It takes the level at concurrency 1, where decode speed is defined, else the first level measured.
 func Prompts(requests []record.Request) []record.PromptValue {
-	requests = Cold(requests)
+	cold := coldOnes(requests)
 	level, found := 0, false
-	for _, r := range requests {
-		if r.Warmup || !r.OK {
-			continue
-		}
+	for _, r := range cold {
 		if !found || r.Level == 1 {
 			level, found = r.Level, true
 		}
@@ -25,9 +22,8 @@ func Prompts(requests []record.Request) []record.PromptValue {
 	}
 	var order []string
 	by := map[string]*trials{}
-	for i := range requests {
-		r := &requests[i]
-		if r.Warmup || !r.OK || r.Level != level {
+	for _, r := range cold {
+		if r.Level != level {
 			continue
 		}
 		t := by[r.Prompt]
@@ -36,12 +32,11 @@ func Prompts(requests []record.Request) []record.PromptValue {
 			by[r.Prompt] = t
 			order = append(order, r.Prompt)
 		}
-		t.tpot = append(t.tpot, tpot().Values(r)...)
-		t.ttft = append(t.ttft, ttft().Values(r)...)
-		t.e2e = append(t.e2e, e2e().Values(r)...)
-		if n, ok := r.OutputTokens(); ok {
-			t.tokens = append(t.tokens, float64(n))
-		}
+		v := NewView(r)
+		t.tpot = append(t.tpot, tpot().Of(v)...)
+		t.ttft = append(t.ttft, ttft().Of(v)...)
+		t.e2e = append(t.e2e, e2e().Of(v)...)
+		t.tokens = append(t.tokens, outputTokens().Of(v)...)
 	}
 	out := []record.PromptValue{}
 	for _, id := range order {

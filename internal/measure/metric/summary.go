@@ -1,53 +1,69 @@
 package metric
 
 import (
-	"math"
 	"slices"
 
 	"treeline/internal/measure/record"
+	"treeline/internal/measure/stats"
 )
 
-// The smallest samples for which a figure is given. For quantiles it is the bound of the MLPerf early-stopping rule at
-// confidence 0.99. Below six values no two order statistics cover the median with 95 %.
+// The smallest samples for which a quantile is given: the bound of the MLPerf early-stopping rule at confidence 0.99
+// (stats.MinSamples). Below six values no two order statistics cover the median with 95 %.
 const (
 	MinP90      = 64
+	MinP95      = 130
 	MinP99      = 662
+	MinP999     = 6636
 	MinInterval = 6
 )
 
-// Summarize gives mean, quantiles and the 95 % interval of the median. Quantiles interpolate linearly between order
-// statistics (Hyndman and Fan's type 7); those that the sample is too small for are nil. values must not be empty.
-func Summarize(values []float64) record.Summary {
-	v := slices.Sorted(slices.Values(values))
-	n := len(v)
+// Summarize gives mean, quantiles and their 95 % intervals by order statistics (stats.QuantileRanks). Quantiles
+// interpolate linearly between order statistics (Hyndman and Fan's type 7); those that the sample is too small for are
+// nil. values must not be empty.
+func Summarize(values []float64) record.Summary { return summarizeInPlace(slices.Clone(values)) }
+
+// summarizeInPlace is Summarize that sorts its argument.
+func summarizeInPlace(v []float64) record.Summary {
+	slices.Sort(v)
 	sum := 0.0
 	for _, x := range v {
 		sum += x
 	}
-	s := record.Summary{Mean: sum / float64(n), P50: quantile(v, 0.5), N: n}
-	if n >= MinP90 {
-		q := quantile(v, 0.9)
-		s.P90 = &q
-	}
-	if n >= MinP99 {
-		q := quantile(v, 0.99)
-		s.P99 = &q
-	}
-	if k := MedianRank(n); k > 0 {
-		lo, hi := v[k-1], v[n-k]
-		s.Lo, s.Hi = &lo, &hi
+	s := record.Summary{Mean: sum / float64(len(v)), P50: stats.Quantile(v, 0.5), N: len(v)}
+	s.Lo, s.Hi = interval(v, 0.5)
+	for _, q := range []struct {
+		p          float64
+		min        int
+		at, lo, hi **float64
+	}{
+		{0.9, MinP90, &s.P90, &s.P90Lo, &s.P90Hi},
+		{0.95, MinP95, &s.P95, &s.P95Lo, &s.P95Hi},
+		{0.99, MinP99, &s.P99, &s.P99Lo, &s.P99Hi},
+		{0.999, MinP999, &s.P999, &s.P999Lo, &s.P999Hi},
+	} {
+		if len(v) >= q.min {
+			x := stats.Quantile(v, q.p)
+			*q.at = &x
+			*q.lo, *q.hi = interval(v, q.p)
+		}
 	}
 	return s
 }
 
-// quantile interpolates in sorted values.
-func quantile(v []float64, p float64) float64 {
-	at := p * float64(len(v)-1)
-	i := int(at)
-	if i+1 >= len(v) {
-		return v[len(v)-1]
+// interval is the 95 % interval of a quantile of sorted values, nil when they are too few.
+func interval(v []float64, p float64) (lo, hi *float64) {
+	l, h, ok := stats.QuantileRanks(len(v), p, 0.95)
+	if !ok {
+		return nil, nil
 	}
-	return v[i] + (at-float64(i))*(v[i+1]-v[i])
+	a, b := v[l-1], v[h-1] // not pointers into v, which is used again
+	return &a, &b
+}
+
+func withoutIntervals(s *record.Summary) {
+	for _, p := range []**float64{&s.Lo, &s.Hi, &s.P90Lo, &s.P90Hi, &s.P95Lo, &s.P95Hi, &s.P99Lo, &s.P99Hi, &s.P999Lo, &s.P999Hi} {
+		*p = nil
+	}
 }
 
 // Median is the middle of values, 0 for none.
@@ -55,26 +71,5 @@ func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
-	return quantile(slices.Sorted(slices.Values(values)), 0.5)
-}
-
-// MedianRank is the largest k for which the k-th smallest and k-th largest of n values enclose the median with at
-// least 95 %: 1 - 2 P(Binomial(n, 1/2) < k). It is 0 when even the extremes do not (n < 6).
-func MedianRank(n int) int {
-	const alpha = 0.05
-	k, tail := 0, 0.0
-	for ; k < n/2; k++ {
-		tail += math.Exp(logChoose(n, k) - float64(n)*math.Ln2) // P(Binomial = k)
-		if 2*tail > alpha {
-			break
-		}
-	}
-	return k
-}
-
-func logChoose(n, k int) float64 {
-	a, _ := math.Lgamma(float64(n) + 1)
-	b, _ := math.Lgamma(float64(k) + 1)
-	c, _ := math.Lgamma(float64(n-k) + 1)
-	return a - b - c
+	return stats.Quantile(slices.Sorted(slices.Values(values)), 0.5)
 }

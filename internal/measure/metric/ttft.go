@@ -9,11 +9,11 @@ func ttft() Metric {
 		Source:  "client stamps",
 		About: "Time to first token: from the last byte of the request to the first event that carries output, be it answer, reasoning or a tool call. " +
 			"A chunk with only a role is not output. Not given for a stream that a proxy held back.",
-		Values: func(r *record.Request) []float64 {
-			if Buffered(r) {
+		Values: func(v *View) []float64 {
+			if v.Lumped {
 				return nil
 			}
-			return between(r.Wrote, r.First)
+			return between(v.Wrote, v.First)
 		},
 	}
 }
@@ -24,11 +24,11 @@ func ttfo() Metric {
 		Formula: "t_out - t_wrote",
 		Source:  "client stamps",
 		About:   "Time to first output of the answer itself, after any reasoning.",
-		Values: func(r *record.Request) []float64 {
-			if Buffered(r) {
+		Values: func(v *View) []float64 {
+			if v.Lumped {
 				return nil
 			}
-			return between(r.Wrote, r.FirstOut)
+			return between(v.Wrote, v.FirstOut)
 		},
 	}
 }
@@ -39,7 +39,7 @@ func ttftSched() Metric {
 		Formula: "t_first - t_sched",
 		Source:  "client stamps",
 		About:   "As ttft_ms, from the planned send time: what a user sees who does not wait for the client.",
-		Values:  func(r *record.Request) []float64 { return between(r.Sched, r.First) },
+		Values:  func(v *View) []float64 { return between(v.Sched, v.First) },
 	}
 }
 
@@ -49,7 +49,7 @@ func queueDelay() Metric {
 		Formula: "t_call - t_sched",
 		Source:  "client stamps",
 		About:   "How late the client itself was. Never the server's doing.",
-		Values:  func(r *record.Request) []float64 { return between(r.Sched, r.Call) },
+		Values:  func(v *View) []float64 { return between(v.Sched, v.Call) },
 	}
 }
 

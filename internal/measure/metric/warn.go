@@ -74,20 +74,6 @@ func warm(r *record.Request) bool {
 	return cached > cacheBlock || (r.Usage.PromptTokens > 8 && cached >= r.Usage.PromptTokens-1)
 }
 
-// Cold leaves out the requests whose prompt was in the server's cache, unless all are.
-func Cold(requests []record.Request) []record.Request {
-	var cold []record.Request
-	for i := range requests {
-		if !warm(&requests[i]) {
-			cold = append(cold, requests[i])
-		}
-	}
-	if len(cold) == 0 {
-		return requests
-	}
-	return cold
-}
-
 // Errors tells the first error of each class in words.
 func Errors(requests []record.Request) string {
 	seen := map[string]bool{}

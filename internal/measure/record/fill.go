@@ -45,12 +45,18 @@ type Filler struct {
 	finish    int // index of the event that carried the finish reason, -1 none
 }
 
+// mostExpected is for how many events room is made before they come.
+const mostExpected = 8192
+
 // NewFiller begins to fill r. The header's members of s must be set; those of its end are read by End.
 func NewFiller(r *Request, s *Stream) *Filler {
 	r.Status, r.Proto, r.OK, r.ErrorClass, r.Error = s.Status, s.Proto, false, "", ""
 	r.FirstByte, r.First, r.FirstOut, r.Last, r.Done, r.Censored = -1, -1, -1, -1, -1, false
 	r.Usage, r.Timings, r.Finish, r.Model, r.Text, r.Reasoning, r.Events = nil, nil, "", "", "", "", nil
 	r.Others, r.Tools, r.Heartbeats, r.Notes = nil, nil, 0, nil
+	if n := min(r.MaxTokens, mostExpected); n > 0 && s.IsEvents() {
+		r.Events = make([]Event, 0, n+4) // one a token is the most that is usual: grown by doubling they would leave as much waste
+	}
 	return &Filler{r: r, stream: s, texts: map[int]*strings.Builder{}, finish: -1}
 }
 
@@ -104,6 +110,9 @@ func (f *Filler) End() {
 		f.conclude()
 	default:
 		s.fillWhole(r)
+	}
+	if len(r.Events) < cap(r.Events)/2 {
+		r.Events = slices.Clone(r.Events)
 	}
 }
 

@@ -69,8 +69,19 @@ type Summary struct {
 	P90  *float64 `json:"p90"`
 	P99  *float64 `json:"p99"`
 	N    int      `json:"n"`
-	Lo   *float64 `json:"lo"`
+	Lo   *float64 `json:"lo"` // of P50
 	Hi   *float64 `json:"hi"`
+
+	P95    *float64 `json:"p95,omitempty"`
+	P999   *float64 `json:"p99_9,omitempty"`
+	P90Lo  *float64 `json:"p90_lo,omitempty"`
+	P90Hi  *float64 `json:"p90_hi,omitempty"`
+	P95Lo  *float64 `json:"p95_lo,omitempty"`
+	P95Hi  *float64 `json:"p95_hi,omitempty"`
+	P99Lo  *float64 `json:"p99_lo,omitempty"`
+	P99Hi  *float64 `json:"p99_hi,omitempty"`
+	P999Lo *float64 `json:"p99_9_lo,omitempty"`
+	P999Hi *float64 `json:"p99_9_hi,omitempty"`
 }
 
 // PromptValue is what one start yielded for one prompt: medians over its trials. Zero TPOTms means undefined.
@@ -139,6 +150,38 @@ type Level struct {
 	Achieved    float64            `json:"achieved_rate,omitempty"` // and at which they were sent
 	Requests    Counts             `json:"requests"`
 	Metrics     map[string]Summary `json:"metrics"`
+	Goodput     *Goodput           `json:"goodput,omitempty"`
+}
+
+// Goodput is how many requests met all limits.
+type Goodput struct {
+	SLOs  map[string]float64 `json:"slos"`       // limits by metric, in its unit
+	Met   int                `json:"met"`        // requests
+	Of    int                `json:"of"`         // sent, the censored ones left out
+	Share float64            `json:"share"`      // Met / Of
+	PerS  float64            `json:"requests_s"` // Met by the time of the level
+}
+
+// Band is the time per token of the tokens at positions From up to To.
+type Band struct {
+	From   int     `json:"from"`
+	To     int     `json:"to"`
+	TPOTms Summary `json:"tpot_ms"`
+}
+
+// Check is an identity that must hold between figures; Skipped says why it could not be tried.
+type Check struct {
+	Name    string `json:"name"`
+	OK      bool   `json:"ok"`
+	Text    string `json:"text,omitempty"`
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// RTT is the time of TCP connections to the server, measured outside of the load and subtracted from nothing.
+type RTT struct {
+	MinMS    float64 `json:"min_ms"`
+	MedianMS float64 `json:"median_ms"`
+	N        int     `json:"n"`
 }
 
 // Client says how trustworthy this client's clock was: by a test before the load at the event rate expected, and by a
@@ -207,8 +250,15 @@ type Bench struct {
 	Requests Counts             `json:"requests"`
 	Metrics  map[string]Summary `json:"metrics"`
 	Levels   []Level            `json:"levels,omitempty"`
-	Client   Client             `json:"client"`
-	Warnings []Warning          `json:"warnings"`
-	Valid    bool               `json:"valid"`
-	Starts   []Start            `json:"starts,omitempty"`
+
+	Goodput    *Goodput `json:"goodput,omitempty"`
+	ByPosition []Band   `json:"by_position,omitempty"` // of the level of Metrics
+	ByContext  []Band   `json:"by_context,omitempty"`
+	RTT        *RTT     `json:"rtt,omitempty"`
+	Checks     []Check  `json:"checks,omitempty"`
+
+	Client   Client    `json:"client"`
+	Warnings []Warning `json:"warnings"`
+	Valid    bool      `json:"valid"`
+	Starts   []Start   `json:"starts,omitempty"`
 }

@@ -13,6 +13,7 @@ const (
 	WarnClientUnsure     = "client_not_certified"
 	WarnCapped           = "capped_load"
 	WarnTraceLengths     = "trace_lengths"
+	WarnIdentity         = "identity_failed"
 	WarnForeignLoad      = "foreign_load"
 	WarnIdleUnknown      = "idle_unknown"
 	WarnCacheHit         = "cache_hit"
@@ -58,6 +59,7 @@ func WarningTable() []WarningMeaning {
 		{WarnClientUnsure, "The client was not tested, was not watched during the load, could not hold the planned event rate against a server of known event times, or its median stamp was more than 0.1 ms late.", "Small differences may be the client's."},
 		{WarnCapped, "Requests of an open loop waited because --max-in-flight others were under way, or were never sent because the time was up before their turn came.", "The load was not the one planned. Figures from the planned time (ttft_sched_ms, e2e_sched_ms) hold the wait, those from the sending do not."},
 		{WarnTraceLengths, "The prompts made for a trace are more than 5 % longer or shorter, by the server's own count, than those of the trace.", "The load on the prompt's side is not the trace's; arrivals and answers are."},
+		{WarnIdentity, "Figures contradict each other: an identity that holds in every sound measurement does not (docs/metrics.md, checks).", "Something was misread: a counter shared with others, a proxy that merges or repeats chunks, a usage that is not what it says. Find out before the figures are used."},
 		{WarnForeignLoad, "The server did other work during the measurement: it was not idle before, or generated more tokens than we asked for. In an experiment also: other programs used more of this machine's processors than the plan allows.", "Figures describe a busy server or machine; a comparison is invalid. An experiment measures such a start once more before it keeps it."},
 		{WarnIdleUnknown, "This kind of server, or this operating system, does not tell whether it is idle.", "Foreign load would not be noticed."},
 		{WarnCacheHit, "The server took prompt tokens from its prefix cache.", "TTFT is that of a repeated prompt; a comparison is invalid."},
