@@ -87,7 +87,7 @@ func newBench(env *Env) *cobra.Command {
 }
 
 // gcPercent is how much of the live heap may be garbage before it is collected.
-const gcPercent = 50
+const gcPercent = 20
 
 func runBench(cmd *cobra.Command, env *Env, o experiment.StartOptions, flags benchFlags) error {
 	if err := choosePrompts(&o, flags.prompts); err != nil {

@@ -56,8 +56,17 @@ type toolDelta struct {
 	} `json:"function"`
 }
 
-// decodeChunk reads one JSON object. Only bytes that are no JSON at all are an error.
-func decodeChunk(b []byte) (chunk, error) {
+// decodeChunk reads one JSON object. Only bytes that are no JSON at all are an error. model is what earlier chunks of the
+// stream said, "" nothing.
+func decodeChunk(b []byte, model string) (chunk, error) {
+	if c, ok := fastChunk(b, model); ok {
+		return c, nil
+	}
+	return decodeAnyChunk(b)
+}
+
+// decodeAnyChunk is decodeChunk for what fastChunk leaves.
+func decodeAnyChunk(b []byte) (chunk, error) {
 	var c chunk
 	err := json.Unmarshal(b, &c)
 	var mismatch *json.UnmarshalTypeError
@@ -149,7 +158,7 @@ func errorText(raw json.RawMessage) string {
 
 // ErrorMessage finds the message in the body of a refused request, whatever server sent it.
 func ErrorMessage(body []byte) string {
-	if c, err := decodeChunk(body); err == nil {
+	if c, err := decodeChunk(body, ""); err == nil {
 		if m := c.failure(); m != "" {
 			return m
 		}

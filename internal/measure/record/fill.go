@@ -157,7 +157,7 @@ func (s *Stream) fillWhole(r *Request) {
 		r.fail(endClass(s.End), endText(s))
 		return
 	}
-	c, err := decodeChunk(s.Body)
+	c, err := decodeChunk(s.Body, "")
 	if err == nil && c.failure() != "" {
 		r.fail(ClassStream, c.failure())
 		return
@@ -188,7 +188,7 @@ func (f *Filler) event(e sse.Event) {
 		}
 		return
 	}
-	c, err := decodeChunk(e.Data)
+	c, err := decodeChunk(e.Data, f.r.Model)
 	switch {
 	case err != nil && e.Truncated:
 		f.cut = true
