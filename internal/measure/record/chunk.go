@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"treeline/internal/wire/openai"
@@ -152,6 +153,17 @@ func errorText(raw json.RawMessage) string {
 	}
 	if json.Unmarshal(raw, &object) == nil && object.Message+object.Detail != "" {
 		return object.Message + object.Detail
+	}
+	var faults []struct { // FastAPI's validation
+		Loc []any  `json:"loc"`
+		Msg string `json:"msg"`
+	}
+	if json.Unmarshal(raw, &faults) == nil && len(faults) > 0 && faults[0].Msg != "" {
+		var all []string
+		for _, f := range faults {
+			all = append(all, strings.TrimSpace(f.Msg+" "+strings.Trim(fmt.Sprint(f.Loc), "[]")))
+		}
+		return strings.Join(all, "; ")
 	}
 	return Excerpt(raw)
 }
