@@ -1,9 +1,7 @@
 package record
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,7 +9,8 @@ import (
 )
 
 // chunk is what we read of one stream event or of a whole answer, over all servers we know. It is more tolerant than
-// the API's own types: a member of the wrong type is skipped and the rest is kept.
+// the API's own types: a member of the wrong type is skipped and the rest is kept; of a member that comes twice the
+// last one wins, and null takes nothing back.
 type chunk struct {
 	Object  *string         `json:"object"`
 	Model   string          `json:"model"`
@@ -32,17 +31,17 @@ type choice struct {
 	Index    int     `json:"index"`
 	Delta    *delta  `json:"delta"`
 	Message  *delta  `json:"message"`
-	Text     *string `json:"text"`
-	Finish   *string `json:"finish_reason"`
+	Text     string  `json:"text"`
+	Finish   string  `json:"finish_reason"`
 	TokenIDs []int32 `json:"token_ids"`
 }
 
 type delta struct {
 	Role             string                  `json:"role"`
-	Content          *string                 `json:"content"`
-	Refusal          *string                 `json:"refusal"`
-	ReasoningContent *string                 `json:"reasoning_content"`
-	Reasoning        *string                 `json:"reasoning"`
+	Content          string                  `json:"content"`
+	Refusal          string                  `json:"refusal"`
+	ReasoningContent string                  `json:"reasoning_content"`
+	Reasoning        string                  `json:"reasoning"`
 	ReasoningDetails []struct{ Text string } `json:"reasoning_details"`
 	ToolCalls        []toolDelta             `json:"tool_calls"`
 }
@@ -57,50 +56,19 @@ type toolDelta struct {
 	} `json:"function"`
 }
 
-// decodeChunk reads one JSON object. Only bytes that are no JSON at all are an error. model is what earlier chunks of the
-// stream said, "" nothing.
-func decodeChunk(b []byte, model string) (chunk, error) {
-	if c, ok := fastChunk(b, model); ok {
-		return c, nil
-	}
-	return decodeAnyChunk(b)
-}
-
-// decodeAnyChunk is decodeChunk for what fastChunk leaves.
-func decodeAnyChunk(b []byte) (chunk, error) {
-	var c chunk
-	err := json.Unmarshal(b, &c)
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) && len(bytes.TrimSpace(b)) > 0 && bytes.TrimSpace(b)[0] == '{' {
-		err = nil // everything of the right type has been filled in
-	}
-	if c.Content != nil && c.Choices == nil && c.Object == nil {
-		ch := choice{Text: c.Content, TokenIDs: c.Tokens}
-		if c.Stop {
-			stop := "stop"
-			ch.Finish = &stop
-		}
-		c.Choices = []choice{ch}
-	}
-	return c, err
-}
-
 // parts are the pieces of text that a choice carries.
 func (c choice) parts() (text, reasoning string, tool bool) {
-	if c.Text != nil {
-		text = *c.Text
-	}
 	d := c.Delta
 	if d == nil {
 		d = c.Message
 	}
 	if d == nil {
-		return text, "", false
+		return c.Text, "", false
 	}
-	text += deref(d.Content) + deref(d.Refusal)
-	reasoning = deref(d.ReasoningContent)
+	text = c.Text + d.Content + d.Refusal
+	reasoning = d.ReasoningContent
 	if reasoning == "" { // TensorRT-LLM sends both names with the same text: it counts once
-		reasoning = deref(d.Reasoning)
+		reasoning = d.Reasoning
 	}
 	if reasoning == "" {
 		for _, part := range d.ReasoningDetails {
@@ -170,7 +138,7 @@ func errorText(raw json.RawMessage) string {
 
 // ErrorMessage finds the message in the body of a refused request, whatever server sent it.
 func ErrorMessage(body []byte) string {
-	if c, err := decodeChunk(body, ""); err == nil {
+	if c, err := decodeChunk(body); err == nil {
 		if m := c.failure(); m != "" {
 			return m
 		}
@@ -186,11 +154,4 @@ func Excerpt(b []byte) string {
 		s = strings.ToValidUTF8(s[:most], "") + "..."
 	}
 	return s
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

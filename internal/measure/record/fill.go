@@ -25,11 +25,12 @@ func (s *Stream) Fill(r *Request) {
 // text, usage, finish and success. It is a pure function of the stream, taken piece by piece as it arrives or is read
 // from disk; the request keeps what it says about itself.
 type Filler struct {
-	r      *Request
-	stream *Stream
-	parser sse.Parser
-	reads  int // fed so far
-	broken error
+	r       *Request
+	stream  *Stream
+	parser  sse.Parser
+	decoder decoder
+	reads   int // fed so far
+	broken  error
 
 	texts     map[int]*strings.Builder // by choice
 	reasoning strings.Builder
@@ -157,7 +158,7 @@ func (s *Stream) fillWhole(r *Request) {
 		r.fail(endClass(s.End), endText(s))
 		return
 	}
-	c, err := decodeChunk(s.Body, "")
+	c, err := decodeChunk(s.Body)
 	if err == nil && c.failure() != "" {
 		r.fail(ClassStream, c.failure())
 		return
@@ -172,7 +173,7 @@ func (s *Stream) fillWhole(r *Request) {
 		r.Others = append(r.Others, text)
 	}
 	r.Tools = assemble(nil, c.Choices[0].tools())
-	r.Usage, r.Timings, r.Model, r.Finish = c.Usage, c.Timings, c.Model, deref(c.Choices[0].Finish)
+	r.Usage, r.Timings, r.Model, r.Finish = c.Usage, c.Timings, c.Model, c.Choices[0].Finish
 	r.OK = true
 	r.note(NoteNotStreamed)
 	r.noteTokens()
@@ -188,7 +189,7 @@ func (f *Filler) event(e sse.Event) {
 		}
 		return
 	}
-	c, err := decodeChunk(e.Data, f.r.Model)
+	c, err := f.decoder.decode(e.Data)
 	switch {
 	case err != nil && e.Truncated:
 		f.cut = true
@@ -267,6 +268,9 @@ func (f *Filler) chunk(c chunk) (kind EventKind, tokens int) {
 }
 
 func (f *Filler) choice(ch choice, kind EventKind, tokens int, finished bool) (EventKind, int, bool) {
+	if ch.Index < 0 || ch.Index >= maxIndex {
+		ch.Index = 0
+	}
 	f.choices = max(f.choices, ch.Index+1)
 	text, reasoning, tool := ch.parts()
 	if f.texts[ch.Index] == nil {
@@ -278,8 +282,8 @@ func (f *Filler) choice(ch choice, kind EventKind, tokens int, finished bool) (E
 		f.r.Tools = assemble(f.r.Tools, ch.tools())
 	}
 	tokens += len(ch.TokenIDs)
-	if fin := deref(ch.Finish); fin != "" {
-		finished, f.finished, f.r.Finish = true, true, fin
+	if ch.Finish != "" {
+		finished, f.finished, f.r.Finish = true, true, ch.Finish
 	}
 	switch {
 	case text != "":

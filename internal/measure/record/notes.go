@@ -20,8 +20,8 @@ type ToolCall struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// toolIndex is the largest index of a tool call that is believed.
-const toolIndex = 1000
+// maxIndex bounds the indexes of choices and of tool calls that are believed.
+const maxIndex = 1000
 
 // assemble adds fragments to the calls they belong to. A fragment without an index belongs to the last call, or begins
 // one when it has a name.
@@ -29,7 +29,7 @@ func assemble(calls []ToolCall, fragments []toolDelta) []ToolCall {
 	for _, f := range fragments {
 		at := len(calls) - 1
 		switch {
-		case f.Index != nil && *f.Index >= 0 && *f.Index < toolIndex:
+		case f.Index != nil && *f.Index >= 0 && *f.Index < maxIndex:
 			at = *f.Index
 		case f.Index == nil && (at < 0 || f.Function.Name != ""):
 			at = len(calls)

@@ -301,7 +301,7 @@ func (p *Parser) dispatch(emit func(Event), truncated bool) {
 func (p *Parser) reset() {
 	p.buffer = shrunk(p.buffer)
 	p.data, p.viewed, p.hasData = nil, false, false
-	p.name, p.id, p.size, p.fields = p.name[:0], p.id[:0], 0, 0
+	p.name, p.id, p.size, p.fields = shrunk(p.name), shrunk(p.id), 0, 0
 }
 
 // shrunk empties a buffer for reuse and lets a large one go.
@@ -312,10 +312,13 @@ func shrunk(b []byte) []byte {
 	return b[:0]
 }
 
-// intern makes a string of b, the last one again when it is the same.
+// intern makes a string of b, the last one again when it is the same. A large one is not remembered.
 func intern(last *string, b []byte) string {
 	if len(b) == 0 {
 		return ""
+	}
+	if len(b) > keepBuffer {
+		return string(b)
 	}
 	if *last != string(b) {
 		*last = string(b)

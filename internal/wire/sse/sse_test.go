@@ -139,6 +139,23 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// Long names and ids come through, and nothing of them is kept.
+func TestLongNames(t *testing.T) {
+	var p Parser
+	long := strings.Repeat("x", 1<<20)
+	var got []int
+	b := []byte("event: " + long + "\nid: " + long + "\ndata: a\n\n")
+	if err := p.Feed(b, 1, 1, func(e Event) { got = append(got, len(e.Name), len(e.ID), len(e.Data)) }); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{1 << 20, 1 << 20, 1}, got); diff != "" {
+		t.Errorf("lengths (-want +got):\n%s", diff)
+	}
+	if kept := cap(p.name) + cap(p.id) + len(p.lastName) + len(p.lastID); kept > 0 {
+		t.Errorf("the parser keeps %d bytes of names", kept)
+	}
+}
+
 // What means nothing is not kept, however long it is.
 func TestCommentsAndUnknownFieldsAreNotKept(t *testing.T) {
 	for _, start := range []string{": ", "retry: ", "nonsense", "x: "} {
@@ -176,6 +193,7 @@ func BenchmarkFeed(b *testing.B) {
 	for b.Loop() {
 		p.Feed(event, 1, 1, func(e Event) { n += len(e.Data) })
 	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
 }
 
 // Any division of the same bytes into reads gives the same events.
