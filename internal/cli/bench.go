@@ -54,7 +54,7 @@ func newBench(env *Env) *cobra.Command {
 			if err := load.apply(cmd, &o); err != nil {
 				return err
 			}
-			if flags.slo != "" {
+			if cmd.Flags().Changed("slo") {
 				var err error
 				if o.SLOs, err = metric.ParseSLOs(flags.slo); err != nil {
 					return usageError("--slo " + err.Error())

@@ -56,6 +56,18 @@ func fillLevels(b *record.Bench, requests []record.Request, levels []level, slos
 	return top, concurrency
 }
 
+// outside is what the checks of the figures need from elsewhere. The counters are those of all levels.
+func outside(tau *float64, counters *record.SpecCounters, rtt *record.RTT, concurrency, levels int) metric.Outside {
+	o := metric.Outside{Concurrency: concurrency, Tau: tau, Sole: levels == 1}
+	if counters != nil && counters.Generated > 0 {
+		o.Generated = &counters.Generated
+	}
+	if rtt != nil {
+		o.RTTms = rtt.MinMS
+	}
+	return o
+}
+
 // achieved is the rate at which the requests were sent.
 func achieved(requests []record.Request) float64 {
 	first, last, n := int64(math.MaxInt64), int64(0), 0

@@ -189,18 +189,6 @@ func (m *start) prove(ctx context.Context, before target.Scrape) (target.Scrape,
 	})
 }
 
-// outside is what the checks of the figures need from elsewhere.
-func (m *start) outside(p proof.Proof, concurrency int) metric.Outside {
-	o := metric.Outside{Concurrency: concurrency, Tau: p.Tau, Sole: len(m.planned()) == 1}
-	if p.Counters != nil && p.Counters.Generated > 0 {
-		o.Generated = &p.Counters.Generated
-	}
-	if m.rtt != nil {
-		o.RTTms = m.rtt.MinMS
-	}
-	return o
-}
-
 // measureRTT times a few connections. A server that cannot be reached so is none of its business.
 func (m *start) measureRTT(ctx context.Context) {
 	times, err := loadgen.RTT(ctx, m.server.Base, 5)
@@ -230,7 +218,7 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 	if m.encoded > 0 {
 		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
 	}
-	b.Checks = metric.Checks(top, m.outside(p, concurrency))
+	b.Checks = metric.Checks(top, outside(p.Tau, p.Counters, m.rtt, concurrency, len(m.planned())))
 	if !bound { // a client that was the limit explains more than a contradiction does
 		m.warnings = append(m.warnings, metric.Failed(b.Checks)...)
 	}

@@ -139,7 +139,12 @@ func (o *Recomputed) bench(dir string, folders []string, of map[string][]record.
 			slos = append(slos, metric.SLO{Metric: name, Limit: limit})
 		}
 	}
-	fillLevels(&b, requests, levels, slos)
+	top, concurrency := fillLevels(&b, requests, levels, slos)
+	if n := len(b.Starts); n > 0 && stored.Checks != nil {
+		s := b.Starts[n-1]
+		b.Checks = metric.Checks(top, outside(s.Tau, s.Counters, stored.RTT, concurrency, len(levels)))
+		o.compare("checks", stored.Checks, b.Checks)
+	}
 	o.compare("goodput", stored.Goodput, b.Goodput)
 	o.compare("figures by position and context", [2][]record.Band{stored.ByPosition, stored.ByContext}, [2][]record.Band{b.ByPosition, b.ByContext})
 	o.compare("requests", stored.Requests, b.Requests)

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"math"
+	"slices"
 
 	"treeline/internal/measure/record"
 )
@@ -12,30 +13,40 @@ const minBandTokens = 8
 // ByPosition gives the time per token by how far the answer had come: 0 to 128 tokens, to 256, to 512 and so on, doubling.
 // Only the first 128 tokens say little about long answers.
 func ByPosition(requests []record.Request) []record.Band {
-	return bands(requests, 128, func(*View) int { return 0 })
+	return bands(requests, 128, func(*View) (int, bool) { return 0, true })
 }
 
 // ByContext gives the time per token by the depth of the context, prompt and answer together: 0 to 1024 tokens, to 2048
 // and so on, doubling. Attention over what came before takes longer the more there is.
 func ByContext(requests []record.Request) []record.Band {
-	return bands(requests, 1024, func(v *View) int { return v.Usage.PromptTokens })
+	return bands(requests, 1024, func(v *View) (int, bool) { return v.Usage.PromptTokens, v.Usage.PromptTokens > 0 })
 }
 
 // bands spreads the gaps between arrivals over the tokens that ended them, and these over bands of positions that begin
-// at offset. It returns nothing for one band: that is the overall figure.
-func bands(requests []record.Request, first int, offset func(*View) int) []record.Band {
+// at offset, where that is known. It returns nothing for one band: that is the overall figure.
+func bands(requests []record.Request, first int, offset func(*View) (at int, known bool)) []record.Band {
 	var values [][]float64
+	var spread []int
 	for _, r := range coldOnes(requests) {
 		v := NewView(r)
 		if _, _, ok := v.decode(); !ok {
 			continue
 		}
-		for i, ms := range v.perBand(first, offset(v)) {
+		at, known := offset(v)
+		if !known {
+			continue
+		}
+		unsized := slices.ContainsFunc(v.Arrivals, func(a record.Arrival) bool { return a.Tokens == 0 })
+		for i, ms := range v.perBand(first, at) {
 			for len(values) <= i {
-				values = append(values, nil)
+				values, spread = append(values, nil), append(spread, 0)
 			}
-			if !math.IsNaN(ms) {
-				values[i] = append(values[i], ms)
+			if math.IsNaN(ms) {
+				continue
+			}
+			values[i] = append(values[i], ms)
+			if unsized {
+				spread[i]++
 			}
 		}
 	}
@@ -44,7 +55,7 @@ func bands(requests []record.Request, first int, offset func(*View) int) []recor
 	for i, of := range values {
 		to := first << i
 		if len(of) > 0 {
-			out = append(out, record.Band{From: from, To: to, TPOTms: summarizeInPlace(of)})
+			out = append(out, record.Band{From: from, To: to, TPOTms: summarizeInPlace(of, true), Spread: spread[i]})
 		}
 		from = to
 	}

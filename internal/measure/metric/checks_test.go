@@ -8,10 +8,10 @@ import (
 	"treeline/internal/wire/openai"
 )
 
-// load is 45 sound requests one after another, three tokens each.
+// load is 100 sound requests one after another, three tokens each.
 func load() []record.Request {
 	var out []record.Request
-	for i := range 45 {
+	for i := range 100 {
 		r := stream(3, []float64{100, 110, 120}, []int{1, 1, 1})
 		shift := int64(i) * 150e6
 		for j := range r.Events {
@@ -26,20 +26,24 @@ func load() []record.Request {
 
 // Every check holds for sound requests, and fails when what it compares is made to contradict.
 func TestChecks(t *testing.T) {
-	generated, tau := 135.0, 1.0
+	generated, tau := 300.0, 1.0
 	sound := Outside{Concurrency: 1, Generated: &generated, Sole: true, Tau: &tau, RTTms: 0.1}
 	for _, c := range Checks(load(), sound) {
 		if !c.OK || c.Skipped != "" || c.Text == "" {
 			t.Errorf("sound requests: %+v", c)
 		}
 	}
-	other, three := 150.0, 3.0
+	other, three := 330.0, 3.0
 	tests := map[string]func([]record.Request, *Outside){
-		"little": func(r []record.Request, _ *Outside) {
-			r[3].Done = r[3].Wrote - 1e9 // over before it began
+		"little": func(r []record.Request, o *Outside) {
+			o.Concurrency, r[0].Done = 2, 15e9 // one place was held all the time, and the other did the work
 		},
-		"tokens_counted":         func(_ []record.Request, o *Outside) { o.Generated = &other },
-		"chunks_add_up":          func(r []record.Request, _ *Outside) { r[0].Events = r[0].Events[:1]; r[1].Events = r[1].Events[:2] },
+		"tokens_counted": func(_ []record.Request, o *Outside) { o.Generated = &other },
+		"chunks_add_up": func(r []record.Request, _ *Outside) {
+			for i := range 4 {
+				r[i].Events = r[i].Events[:2]
+			}
+		},
 		"ttft_above_rtt":         func(_ []record.Request, o *Outside) { o.RTTms = 150 },
 		"decode_above_effective": func(r []record.Request, _ *Outside) { r[3].Wrote = r[3].First + 5e6 },
 		"tau_agrees":             func(_ []record.Request, o *Outside) { o.Tau = &three },
@@ -49,7 +53,7 @@ func TestChecks(t *testing.T) {
 		spoil(requests, &o)
 		found := false
 		for _, w := range Failed(Checks(requests, o)) {
-			found = found || (w.Code == record.WarnIdentity && strings.HasPrefix(w.Text, name+": "))
+			found = found || (w.Code == record.WarnIdentity && strings.HasPrefix(w.Text, name+": ") && strings.Contains(w.Text, ". Usually "))
 		}
 		if !found {
 			t.Errorf("%s does not fail when it should: %+v", name, Checks(requests, o))
@@ -72,8 +76,12 @@ func TestGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := Goodput(requests, slos)
-	if g.Of != 44 || g.Met != 42 || g.Share < 0.95 || g.Share > 0.96 || g.PerS <= 0 || g.SLOs["ttft_ms"] != 200 {
-		t.Errorf("%+v, want 42 of 44: one failed, one was late, one does not count", g)
+	if g.Of != 99 || g.Met != 97 || g.Share < 0.97 || g.Share > 0.98 || g.PerS <= 0 || g.SLOs["ttft_ms"] != 200 {
+		t.Errorf("%+v, want 97 of 99: one failed, one was late, one does not count", g)
+	}
+	last := record.Request{Wrote: 15e9, Done: 100e9, ErrorClass: record.ClassTimeout}
+	if late := Goodput(append(requests, last), slos); late.PerS < 0.96 || late.PerS > 0.98 {
+		t.Errorf("97 met in 100 s, the last of which were spent on one that failed: %g a second", late.PerS)
 	}
 	one := stream(1, []float64{100}, []int{1})
 	if !meets(&one, slos) {
@@ -110,6 +118,17 @@ func TestBands(t *testing.T) {
 	}
 	if got := ByContext([]record.Request{r}); len(got) != 2 || got[0].To != 1024 || got[0].TPOTms.P50 != 1 {
 		t.Errorf("by context: %+v", got)
+	}
+	if got := ByPosition([]record.Request{r}); got[0].Spread != 0 {
+		t.Errorf("sizes are told, and %d requests are called spread", got[0].Spread)
+	}
+	guessed := stream(300, at[:100], make([]int, 100))
+	guessed.Usage.PromptTokens = 0
+	if got := ByPosition([]record.Request{guessed}); len(got) != 3 || got[0].Spread != 1 {
+		t.Errorf("three tokens an event, untold: %+v, want them spread over three bands and flagged", got)
+	}
+	if got := ByContext([]record.Request{guessed}); got != nil {
+		t.Errorf("the depth of the context is unknown: %+v", got)
 	}
 	short := stream(3, []float64{1, 2, 3}, []int{1, 1, 1})
 	if got := ByPosition([]record.Request{short}); got != nil {

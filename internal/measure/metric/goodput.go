@@ -57,9 +57,14 @@ func Goodput(requests []record.Request, slos []SLO) *record.Goodput {
 	for _, s := range slos {
 		g.SLOs[s.Metric] = s.Limit
 	}
+	var sent []*record.Request // failed ones as well: the time that they took is the level's
 	for i := range requests {
 		r := &requests[i]
-		if r.Warmup || r.Censored {
+		if r.Warmup {
+			continue
+		}
+		sent = append(sent, r)
+		if r.Censored {
 			continue
 		}
 		g.Of++
@@ -70,7 +75,7 @@ func Goodput(requests []record.Request, slos []SLO) *record.Goodput {
 	if g.Of > 0 {
 		g.Share = float64(g.Met) / float64(g.Of)
 	}
-	if from, to, ok := steadyWindow(answered(requests), 1); ok {
+	if from, to, ok := steadyWindow(sent, 1); ok {
 		g.PerS = float64(g.Met) / (float64(to-from) / 1e9)
 	}
 	return g

@@ -58,7 +58,7 @@ func All() []Metric {
 	all := []Metric{
 		ttft(), ttfo(), tpot(), tpotVLLM(), icl(), tokensPerChunk(), e2e(), tail(), connect(),
 		decodeRate(), effectiveRate(), outputRate(), runOutputRate(), peakOutputRate(), totalRate(), requestRate(),
-		acceptance(), serverTTFT(), outsideTTFT(), serverTPOT(), promptTokens(), cachedTokens(), outputTokens(),
+		acceptance(), serverTTFT(), outsideTTFT(), serverTPOT(), outsideTPOT(), promptTokens(), cachedTokens(), outputTokens(),
 		queueDelay(), ttftSched(), e2eSched(),
 	}
 	for i := range all {
@@ -120,10 +120,7 @@ func (s *sample) add(v *View) {
 }
 
 func (s *sample) summary() record.Summary {
-	out := summarizeInPlace(s.values)
-	if s.Pooled {
-		withoutIntervals(&out)
-	}
+	out := summarizeInPlace(s.values, !s.Pooled)
 	if s.Rate != nil {
 		out.Mean = s.tokens / s.seconds
 	}

@@ -20,17 +20,19 @@ const (
 // Summarize gives mean, quantiles and their 95 % intervals by order statistics (stats.QuantileRanks). Quantiles
 // interpolate linearly between order statistics (Hyndman and Fan's type 7); those that the sample is too small for are
 // nil. values must not be empty.
-func Summarize(values []float64) record.Summary { return summarizeInPlace(slices.Clone(values)) }
+func Summarize(values []float64) record.Summary { return summarizeInPlace(slices.Clone(values), true) }
 
-// summarizeInPlace is Summarize that sorts its argument.
-func summarizeInPlace(v []float64) record.Summary {
+// summarizeInPlace is Summarize that sorts its argument. Without independent there are no intervals.
+func summarizeInPlace(v []float64, independent bool) record.Summary {
 	slices.Sort(v)
 	sum := 0.0
 	for _, x := range v {
 		sum += x
 	}
 	s := record.Summary{Mean: sum / float64(len(v)), P50: stats.Quantile(v, 0.5), N: len(v)}
-	s.Lo, s.Hi = interval(v, 0.5)
+	if independent {
+		s.Lo, s.Hi = interval(v, 0.5)
+	}
 	for _, q := range []struct {
 		p          float64
 		min        int
@@ -44,7 +46,9 @@ func summarizeInPlace(v []float64) record.Summary {
 		if len(v) >= q.min {
 			x := stats.Quantile(v, q.p)
 			*q.at = &x
-			*q.lo, *q.hi = interval(v, q.p)
+			if independent {
+				*q.lo, *q.hi = interval(v, q.p)
+			}
 		}
 	}
 	return s
@@ -58,12 +62,6 @@ func interval(v []float64, p float64) (lo, hi *float64) {
 	}
 	a, b := v[l-1], v[h-1] // not pointers into v, which is used again
 	return &a, &b
-}
-
-func withoutIntervals(s *record.Summary) {
-	for _, p := range []**float64{&s.Lo, &s.Hi, &s.P90Lo, &s.P90Hi, &s.P95Lo, &s.P95Hi, &s.P99Lo, &s.P99Hi, &s.P999Lo, &s.P999Hi} {
-		*p = nil
-	}
 }
 
 // Median is the middle of values, 0 for none.

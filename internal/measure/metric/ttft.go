@@ -57,14 +57,17 @@ func queueDelay() Metric {
 // with more than 16 generating events that are more than half of all. Its first event tells nothing about the first
 // token.
 func Buffered(r *record.Request) bool {
-	total, most := 0, 0
-	inRead := map[int32]int{}
-	for _, e := range r.Events {
-		if e.Kind.Generates() {
-			total++
-			inRead[e.Read]++
-			most = max(most, inRead[e.Read])
+	total, most, same, read := 0, 0, 0, int32(-1)
+	for i := range r.Events {
+		e := &r.Events[i]
+		if !e.Kind.Generates() {
+			continue
 		}
+		if e.Read != read { // reads are numbered in order
+			same, read = 0, e.Read
+		}
+		total, same = total+1, same+1
+		most = max(most, same)
 	}
 	return most > 16 && 2*most > total
 }

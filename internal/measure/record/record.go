@@ -167,6 +167,7 @@ type Band struct {
 	From   int     `json:"from"`
 	To     int     `json:"to"`
 	TPOTms Summary `json:"tpot_ms"`
+	Spread int     `json:"spread,omitempty"` // of its n requests, those with chunks of unknown size: N is spread over these
 }
 
 // Check is an identity that must hold between figures; Skipped says why it could not be tried.

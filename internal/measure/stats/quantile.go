@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -17,13 +18,10 @@ func QuantileRanks(n int, p, confidence float64) (lo, hi int, ok bool) {
 	}
 	below := distuv.Binomial{N: float64(n), P: p} // the number of samples at or below the quantile
 	tail := (1 - confidence) / 2
-	for lo < n && below.CDF(float64(lo)) <= tail { // P(x_(lo+1) > quantile) = P(B <= lo)
-		lo++
-	}
-	hi = n + 1
-	for hi > 1 && 1-below.CDF(float64(hi-2)) <= tail { // P(x_(hi-1) < quantile) <= P(B >= hi-1)
-		hi--
-	}
+	// Both are found by bisection: a run has millions of gaps. x_(lo+1) would lie above the quantile with P(B <= lo), and
+	// x_(hi-1) below it with at most P(B >= hi-1).
+	lo = sort.Search(n, func(k int) bool { return below.CDF(float64(k)) > tail })
+	hi = 1 + sort.Search(n, func(k int) bool { return 1-below.CDF(float64(k)) <= tail })
 	return lo, hi, lo >= 1 && hi <= n
 }
 

@@ -8,6 +8,7 @@ import (
 	"sort"
 	"testing"
 
+	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
 
@@ -186,6 +187,27 @@ func TestLaws(t *testing.T) {
 		ninety := e.Interval(0.90)
 		if within := ninety.Lo > -0.5 && ninety.Hi < 0.5; e.SE > 1e-9 && within != (e.TOST(0.5) < 0.05) {
 			t.Fatalf("90 %% interval %v and TOST %v disagree", ninety, e.TOST(0.5))
+		}
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 300).Draw(t, "n")
+		p := rapid.Float64Range(0.01, 0.99).Draw(t, "p")
+		lo, hi, ok := QuantileRanks(n, p, 0.95)
+		below := distuv.Binomial{N: float64(n), P: p}
+		if !ok { // not even the extremes are enough on one side
+			if below.CDF(0) <= 0.025 && 1-below.CDF(float64(n-1)) <= 0.025 {
+				t.Fatalf("n = %d, p = %g: no interval, although the extremes are one", n, p)
+			}
+			return
+		}
+		outside := func(lo, hi int) (left, right float64) {
+			return below.CDF(float64(lo - 1)), 1 - below.CDF(float64(hi-1))
+		}
+		if l, r := outside(lo, hi); l > 0.025 || r > 0.025 {
+			t.Fatalf("n = %d, p = %g: %g and %g outside of %d to %d", n, p, l, r, lo, hi)
+		}
+		if l, r := outside(lo+1, hi-1); l <= 0.025 || r <= 0.025 {
+			t.Fatalf("n = %d, p = %g: %d to %d is not the shortest", n, p, lo, hi)
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
