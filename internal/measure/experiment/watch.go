@@ -20,6 +20,9 @@ const (
 	// when its stamps are later than lateMS (p99), which on a machine with a free processor they are not.
 	fullMachine = 0.9
 	lateMS      = 1.0
+	// noProcessor is the share from which a sentinel that happened to be let through proves nothing: one in ten runs
+	// beside two endless loops a processor saw less than lateMS.
+	noProcessor = 0.94
 	// backgroundWindow is the least time over which the use of the processors by others is taken. At 100 ticks a second
 	// it resolves 2.5 % of two of them.
 	backgroundWindow = 200 * time.Millisecond
@@ -172,8 +175,8 @@ func bounds(c record.Client, metrics map[string]record.Summary, decode float64) 
 		late := c.During.Schedule.P99MS
 		warn("ttft_sched_ms: requests left up to %.3f ms later than planned (p99), %.1f %% of the median latency", late, 100*late/s.P50)
 	}
-	if c.BackgroundCPU != nil && *c.BackgroundCPU >= fullMachine && lag > lateMS {
-		warn("no processor was free: other programs used %.0f %% of them before the load, while the server was idle, and this client's stamps were up to %.3f ms late (p99, %s)", 100**c.BackgroundCPU, lag, when)
+	if busy := c.BackgroundCPU; busy != nil && (*busy >= noProcessor || (*busy >= fullMachine && lag > lateMS)) {
+		warn("no processor was free: other programs used %.0f %% of them before the load, while the server was idle; this client's stamps were seen up to %.3f ms late (p99, %s), and may have been later unseen", 100**busy, lag, when)
 	}
 	return out
 }

@@ -30,8 +30,9 @@ func TestBounds(t *testing.T) {
 		{"no answer of two tokens", record.Client{During: during(4)}, 0, "ttft_ms", false},
 		{"schedule held", record.Client{During: late(3.3)}, 320, "", false},
 		{"schedule late", record.Client{During: late(3.5)}, 320, "ttft_sched_ms", false},
-		{"a full machine that lets the client through", record.Client{BackgroundCPU: share(1), During: during(0.15)}, 320, "", false},
-		{"a full machine", record.Client{BackgroundCPU: share(0.95), During: during(4)}, 6400, "ttft_ms no", true},
+		{"a full machine that lets the client through", record.Client{BackgroundCPU: share(1), During: during(0.15)}, 320, "no", true},
+		{"a nearly full machine that lets the client through", record.Client{BackgroundCPU: share(0.92), During: during(0.15)}, 320, "", false},
+		{"a full machine", record.Client{BackgroundCPU: share(0.91), During: during(4)}, 6400, "ttft_ms no", true},
 		{"the server under test fills the machine", record.Client{BackgroundCPU: share(0.02), During: during(4)}, 6400, "ttft_ms", false},
 		{"use of the processors unknown", record.Client{During: during(4)}, 6400, "ttft_ms", false},
 	}
