@@ -37,7 +37,7 @@ func TestBenchCommand(t *testing.T) {
 	t.Parallel()
 	s := targettest.Start(t, targettest.Options{Step: 8 * time.Millisecond, Tokens: 40})
 	file := filepath.Join(t.TempDir(), "base.json")
-	code, out, talk := call("bench", s.URL, "--requests", "6", "--warmup", "1", "--append", file, "--json")
+	code, out, talk := call("bench", s.URL, "--no-certify", "--requests", "6", "--warmup", "1", "--append", file, "--json")
 	b := decode[record.Bench](t, out)
 	if code != 0 || b.Schema != record.BenchSchema || b.Requests.OK != 6 || b.Target.Method != "none" || b.Target.ProofLevel != 2 || b.Starts != nil {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, talk)
@@ -54,7 +54,7 @@ func TestBenchCommand(t *testing.T) {
 	}
 
 	s.Restart()
-	code, out, talk = call("bench", s.URL, "--requests", "2", "--warmup", "0", "--append", file)
+	code, out, talk = call("bench", s.URL, "--no-certify", "--requests", "2", "--warmup", "0", "--append", file)
 	if code != 0 || !strings.Contains(out, "tpot_ms") || !strings.Contains(out, "within this server start") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, talk)
 	}

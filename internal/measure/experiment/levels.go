@@ -57,8 +57,10 @@ func fillLevels(b *record.Bench, requests []record.Request, levels []level, slos
 }
 
 // outside is what the checks of the figures need from elsewhere. The counters are those of all levels.
-func outside(tau *float64, counters *record.SpecCounters, rtt *record.RTT, concurrency, levels int) metric.Outside {
-	o := metric.Outside{Concurrency: concurrency, Tau: tau, Sole: levels == 1}
+func outside(s *record.Start, c record.Client, rtt *record.RTT, concurrency, levels int) metric.Outside {
+	const quick = 1.0 // ms: a client that is not later than this merges no two steps
+	o := metric.Outside{Concurrency: concurrency, Tau: s.Tau, Sole: levels == 1, Watched: c.During != nil && c.During.StampLagP99MS < quick}
+	counters := s.Counters
 	if counters != nil && counters.Generated > 0 {
 		o.Generated = &counters.Generated
 	}

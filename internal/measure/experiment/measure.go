@@ -218,7 +218,7 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 	if m.encoded > 0 {
 		m.warn(record.WarnCompressed, fmt.Sprintf("%d answers came compressed although identity was asked for", m.encoded))
 	}
-	b.Checks = metric.Checks(top, outside(p.Tau, p.Counters, m.rtt, concurrency, len(m.planned())))
+	b.Checks = metric.Checks(top, outside(&record.Start{Tau: p.Tau, Counters: p.Counters}, m.cert, m.rtt, concurrency, len(m.planned())))
 	if !bound { // a client that was the limit explains more than a contradiction does
 		m.warnings = append(m.warnings, metric.Failed(b.Checks)...)
 	}

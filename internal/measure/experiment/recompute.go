@@ -142,7 +142,7 @@ func (o *Recomputed) bench(dir string, folders []string, of map[string][]record.
 	top, concurrency := fillLevels(&b, requests, levels, slos)
 	if n := len(b.Starts); n > 0 && stored.Checks != nil {
 		s := b.Starts[n-1]
-		b.Checks = metric.Checks(top, outside(s.Tau, s.Counters, stored.RTT, concurrency, len(levels)))
+		b.Checks = metric.Checks(top, outside(&s, stored.Client, stored.RTT, concurrency, len(levels)))
 		o.compare("checks", stored.Checks, b.Checks)
 	}
 	o.compare("goodput", stored.Goodput, b.Goodput)

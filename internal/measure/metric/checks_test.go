@@ -27,7 +27,7 @@ func load() []record.Request {
 // Every check holds for sound requests, and fails when what it compares is made to contradict.
 func TestChecks(t *testing.T) {
 	generated, tau := 300.0, 1.0
-	sound := Outside{Concurrency: 1, Generated: &generated, Sole: true, Tau: &tau, RTTms: 0.1}
+	sound := Outside{Concurrency: 1, Generated: &generated, Sole: true, Watched: true, Tau: &tau, RTTms: 0.1}
 	for _, c := range Checks(load(), sound) {
 		if !c.OK || c.Skipped != "" || c.Text == "" {
 			t.Errorf("sound requests: %+v", c)
