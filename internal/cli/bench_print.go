@@ -35,6 +35,7 @@ func printBench(w io.Writer, b *record.Bench, all bool) {
 		printMetrics(w, b.Metrics, all)
 		printGoodput(w, b.Goodput)
 	}
+	printAcceptance(w, b)
 	printBands(w, "tokens of the answer", b.ByPosition)
 	printBands(w, "depth of the context", b.ByContext)
 	printClient(w, b.Client)
@@ -46,6 +47,14 @@ func printBench(w io.Writer, b *record.Bench, all bool) {
 		fmt.Fprintln(w, "this result is INVALID")
 	}
 	fmt.Fprintln(w, "\nIntervals hold within this server start. Another start may differ by more: add starts with --append.")
+}
+
+// printAcceptance sets what the server counted beside what the client saw.
+func printAcceptance(w io.Writer, b *record.Bench) {
+	seen, ok := b.Metrics["tokens_per_chunk"]
+	if b.Tau != nil && ok {
+		fmt.Fprintf(w, "acceptance length: %.3f by the server's counters, %.3f tokens a chunk at the client\n", *b.Tau, seen.Mean)
+	}
 }
 
 func printGoodput(w io.Writer, g *record.Goodput) {
@@ -72,9 +81,17 @@ func printBands(w io.Writer, what string, bands []record.Band) {
 		if b.TPOTms.Lo != nil {
 			interval = fmt.Sprintf("%.2f .. %.2f", *b.TPOTms.Lo, *b.TPOTms.Hi)
 		}
-		fmt.Fprintf(tw, "%d to %d\t%.2f\t%s\t%d\n", b.From, b.To, b.TPOTms.P50, interval, b.TPOTms.N)
+		fmt.Fprintf(tw, "%d to %d\t%.2f\t%s\t%d%s\n", b.From, b.To, b.TPOTms.P50, interval, b.TPOTms.N, spread(b))
 	}
 	tw.Flush()
+}
+
+// spread says where positions are guessed.
+func spread(b record.Band) string {
+	if b.Spread == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d with chunks of unknown size, spread evenly)", b.Spread)
 }
 
 // printChecks says how many identities hold, and which do not.

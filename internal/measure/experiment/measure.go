@@ -211,7 +211,7 @@ func (m *start) bench(p proof.Proof, before, after target.Scrape) *record.Bench 
 		Metrics: map[string]record.Summary{},
 	}
 	top, concurrency := fillLevels(b, m.requests, m.planned(), m.o.SLOs)
-	b.RTT = m.rtt
+	b.RTT, b.Tau = m.rtt, p.Tau
 	bound := m.clientBound(b)
 	bound = m.waited() || bound
 	b.Client = m.cert

@@ -9,23 +9,21 @@ func acceptance() Metric {
 		Source:  "the server's timings of the request where it sends them, else the client's arrivals",
 		About: "Tokens that one pass of the target model yields, the bonus token included: 1 without speculation. passes are N - 1 - accepted, with or without a draft, because the first token comes from prefill and every pass adds one token to those it accepted. " +
 			"The arrivals are a good stand-in at concurrency 1 only. The acceptance length in a start's proof comes from the server's counters instead.",
-		Values: func(v *View) []float64 {
-			if tau, ok := acceptedPerPass(v.Request); ok {
-				return []float64{tau}
+		Ratio: func(v *View) (tokens, passes float64, ok bool) {
+			if tokens, passes, ok := perPass(v.Request); ok {
+				return tokens, passes, true
 			}
-			return tokensPerChunk().Values(v)
+			return v.perChunk()
 		},
 	}
 }
 
-func acceptedPerPass(r *record.Request) (float64, bool) {
+// perPass is the number of tokens that came by passes of decoding, and that of the passes, by the server's own timings.
+func perPass(r *record.Request) (tokens, passes float64, ok bool) {
 	t := r.Timings
 	if t == nil || t.PredictedN < 2 {
-		return 0, false
+		return 0, 0, false
 	}
-	passes := t.PredictedN - 1 - t.DraftNAccepted
-	if passes <= 0 {
-		return 0, false
-	}
-	return 1 + float64(t.DraftNAccepted)/float64(passes), true
+	n := t.PredictedN - 1 - t.DraftNAccepted
+	return float64(t.PredictedN - 1), float64(n), n > 0
 }

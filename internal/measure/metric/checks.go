@@ -172,19 +172,17 @@ func tauAgrees(requests []record.Request, o Outside) record.Check {
 	if o.Tau == nil || o.Concurrency != 1 {
 		return skipped(name, "it needs the server's acceptance length, and concurrency 1")
 	}
-	tokens, gaps, answers := 0, 0, 0
+	tokens, gaps, answers := 0.0, 0.0, 0.0
 	for _, r := range coldOnes(requests) {
-		if v := NewView(r); v.Known && len(v.Arrivals) > 1 && v.N > v.NFirst && !v.Lumped {
-			tokens += v.N - v.NFirst
-			gaps += len(v.Arrivals) - 1
-			answers++
+		if of, per, ok := NewView(r).perChunk(); ok {
+			tokens, gaps, answers = tokens+of, gaps+per, answers+1
 		}
 	}
 	if gaps == 0 {
 		return skipped(name, "no stream has two chunks")
 	}
-	seen := float64(tokens) / float64(gaps)
-	cut := (*o.Tau - 1) * float64(answers) / float64(gaps) // the server counts all that its last step accepted, beyond the end of the answer too
+	seen := tokens / gaps
+	cut := (*o.Tau - 1) * answers / gaps // the server counts all that its last step accepted, beyond the end of the answer too
 	return record.Check{
 		Name: name, OK: seen-*o.Tau <= 0.05**o.Tau && *o.Tau-seen <= 0.05**o.Tau+cut,
 		Text: fmt.Sprintf("%.3f tokens a chunk at the client, acceptance length %.3f at the server", seen, *o.Tau),

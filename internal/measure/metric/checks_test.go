@@ -143,6 +143,14 @@ func TestMeanOfRates(t *testing.T) {
 	if got.Mean != 2 || got.N != 2 {
 		t.Errorf("mean %g of %d, want 2 of 2", got.Mean, got.N)
 	}
+	single, double := stream(100, make([]float64, 100), make([]int, 100)), stream(3, []float64{0, 50}, []int{1, 2})
+	for i := range single.Events {
+		at := int64(i) * 50e6
+		single.Events[i].At, single.Events[i].Tokens, single.Last = at, 1, at
+	}
+	if got := Level([]record.Request{single, double}, 1)["tokens_per_chunk"]; got.Mean != 1.01 || got.P50 != 1.5 {
+		t.Errorf("99 chunks of one token and one of two: mean %g, median of the requests %g, want 1.01 and 1.5", got.Mean, got.P50)
+	}
 }
 
 // A peak counts tokens, not chunks.

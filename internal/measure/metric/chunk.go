@@ -26,11 +26,14 @@ func tokensPerChunk() Metric {
 		Formula: "(N - n_first) / (E - 1)",
 		Source:  "N from usage; E arrivals seen by the client",
 		About:   "Near the acceptance length at concurrency 1 when the server sends every step at once.",
-		Values: func(v *View) []float64 {
-			if !v.Known || len(v.Arrivals) < 2 || v.N <= v.NFirst || v.Lumped {
-				return nil
-			}
-			return []float64{float64(v.N-v.NFirst) / float64(len(v.Arrivals)-1)}
-		},
+		Ratio:   (*View).perChunk,
 	}
+}
+
+// perChunk is the number of tokens after the first arrival, and that of the arrivals which brought them.
+func (v *View) perChunk() (tokens, chunks float64, ok bool) {
+	if !v.Known || len(v.Arrivals) < 2 || v.N <= v.NFirst || v.Lumped {
+		return 0, 0, false
+	}
+	return float64(v.N - v.NFirst), float64(len(v.Arrivals) - 1), true
 }

@@ -35,8 +35,8 @@ type Metric struct {
 	Headline bool // shown to people without being asked for
 	Pooled   bool // several values a request: they are no independent sample, so no interval is given
 	Values   func(*View) []float64
-	// Rate replaces Values for tokens over time: its mean is the sum of tokens over the sum of times.
-	Rate  func(*View) (tokens, seconds float64, ok bool)
+	// Ratio replaces Values for so much for each of something, such as tokens a second: its mean is sum over sum.
+	Ratio func(*View) (of, per float64, ok bool)
 	Whole func(requests []record.Request, concurrency int) (float64, bool)
 }
 
@@ -45,9 +45,9 @@ func (m Metric) Of(v *View) []float64 {
 	switch {
 	case m.Values != nil:
 		return m.Values(v)
-	case m.Rate != nil:
-		if tokens, seconds, ok := m.Rate(v); ok && seconds > 0 {
-			return []float64{tokens / seconds}
+	case m.Ratio != nil:
+		if of, per, ok := m.Ratio(v); ok && per > 0 {
+			return []float64{of / per}
 		}
 	}
 	return nil
@@ -106,23 +106,23 @@ func Level(requests []record.Request, concurrency int) map[string]record.Summary
 // sample is a metric over requests.
 type sample struct {
 	Metric
-	values          []float64
-	tokens, seconds float64
+	values  []float64
+	of, per float64
 }
 
 func (s *sample) add(v *View) {
 	s.values = append(s.values, s.Of(v)...)
-	if s.Rate != nil {
-		if tokens, seconds, ok := s.Rate(v); ok {
-			s.tokens, s.seconds = s.tokens+tokens, s.seconds+seconds
+	if s.Ratio != nil {
+		if of, per, ok := s.Ratio(v); ok {
+			s.of, s.per = s.of+of, s.per+per
 		}
 	}
 }
 
 func (s *sample) summary() record.Summary {
 	out := summarizeInPlace(s.values, !s.Pooled)
-	if s.Rate != nil {
-		out.Mean = s.tokens / s.seconds
+	if s.Ratio != nil {
+		out.Mean = s.of / s.per
 	}
 	s.values = nil
 	return out

@@ -221,7 +221,7 @@ on, p90_lo and so on). The least numbers are the bound of MLPerf's early-stoppin
 too small for are null or left out. These intervals say how well this start is known, not how much the next start will
 differ. Requests whose prompt the server had in its prefix cache are left out where others are cold.
 
-The mean of a rate is all tokens over all time. Headline metrics are shown by default, the others with --all-metrics and in
+The mean of a ratio (tokens a second, a chunk or a pass) is the sum over the sum, not the mean of the ratios. Headline metrics are shown by default, the others with --all-metrics and in
 the JSON.
 
 ## Goodput

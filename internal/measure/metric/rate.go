@@ -6,7 +6,7 @@ func decodeRate() Metric {
 		Formula: "(N - n_first) / (t_last - t_first)",
 		Source:  "as tpot_ms",
 		About:   "The speed of one stream while decoding: 1000 / tpot_ms of each request. The mean is all tokens over all time, not the mean of the speeds, which would favour the fast ones.",
-		Rate: func(v *View) (tokens, seconds float64, ok bool) {
+		Ratio: func(v *View) (tokens, seconds float64, ok bool) {
 			n, ms, ok := v.decode()
 			return float64(n), ms / 1e3, ok
 		},
@@ -19,7 +19,7 @@ func effectiveRate() Metric {
 		Formula: "N / (t_last - t_wrote)",
 		Source:  "client stamps; N from usage",
 		About:   "The speed of one stream with the wait for its first token in it: tokens over the whole answer. The mean is all tokens over all time.",
-		Rate: func(v *View) (tokens, seconds float64, ok bool) {
+		Ratio: func(v *View) (tokens, seconds float64, ok bool) {
 			ms := v.whole()
 			if !v.Known || v.N == 0 || len(ms) == 0 || ms[0] <= 0 {
 				return 0, 0, false

@@ -256,6 +256,7 @@ type Bench struct {
 	ByPosition []Band   `json:"by_position,omitempty"` // of the level of Metrics
 	ByContext  []Band   `json:"by_context,omitempty"`
 	RTT        *RTT     `json:"rtt,omitempty"`
+	Tau        *float64 `json:"server_acceptance_length,omitempty"` // of the newest start, by the server's counters; nil unknown
 	Checks     []Check  `json:"checks,omitempty"`
 
 	Client   Client    `json:"client"`
