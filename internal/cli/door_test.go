@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,10 @@ func TestMeasuringOurOwnServer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			// The fake model writes halves of characters, which the server holds back: chunks then are not steps.
+			b.Warnings = slices.DeleteFunc(b.Warnings, func(w record.Warning) bool {
+				return w.Code == record.WarnIdentity && strings.HasPrefix(w.Text, "tau_agrees")
+			})
 			if !b.Valid || b.Target.Kind != "treeline" || b.Target.Method != want || b.Target.ProofLevel != 2 || len(b.Warnings) > 0 {
 				t.Errorf("valid %v, target %+v, warnings %v", b.Valid, b.Target, b.Warnings)
 			}

@@ -42,7 +42,7 @@ func Identities() []Identity {
 		},
 		{
 			checkTau, "tokens a chunk at the client are the acceptance length of the server's counters, within 5 % and what the last step of an answer can be cut by, at concurrency 1",
-			"a proxy, the server's stream interval or a busy client merges steps into a chunk, or something cuts one into several; then icl_ms and tokens_per_chunk are not those of steps",
+			"a proxy or the server's stream interval merges steps into a chunk, something cuts one into several, or the answers are full of characters of several tokens, which a server holds back until they are whole; then icl_ms and tokens_per_chunk are not those of steps",
 		},
 	}
 }
