@@ -1,6 +1,7 @@
 package loadgen_test
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"treeline/internal/measure/loadgen"
 	"treeline/internal/measure/record"
 	"treeline/internal/measure/simserver"
 	"treeline/internal/sharedtest"
@@ -185,6 +187,21 @@ func TestCasesBehaviours(t *testing.T) {
 				want(t, s, r.ErrorClass, record.ClassHTTP4xx)
 				want(t, s+" says why", strings.Contains(r.Error, "context"), true)
 			}
+		}},
+		{"15 a server that is starting", func(t *testing.T) {
+			body := `{"error":{"message":"Loading model","type":"unavailable_error","code":503}}`
+			r := playCase(t, script(t, `head "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: `+strconv.Itoa(len(body))+`\r\n\r\n"`+"\n@1 "+quote(body)), simserver.AsWritten, 0)
+			want(t, "llama.cpp's answer", r.ErrorClass+": "+r.Error, "http_5xx: HTTP 503: Loading model")
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Close() // nobody listens there any more, as before vLLM and SGLang are ready
+			c := loadgen.NewClient(loadgen.ClientOptions{Base: "http://" + l.Addr().String()})
+			defer c.Close()
+			r = record.Request{}
+			c.Do(t.Context(), []byte("{}"), &r).Fill(&r)
+			want(t, "no connection", r.ErrorClass, record.ClassConnect)
 		}},
 		{"16 a cached prompt is seen", func(t *testing.T) {
 			r := exchanged(t, "llamacpp-b11549-ar/errors/unknown_model")

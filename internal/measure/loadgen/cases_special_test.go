@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,8 +35,12 @@ func specialCases() []specialCase {
 	return []specialCase{
 		{"19", "a step of the wall clock changes no stamp", monotonicClock},
 		{"20", "a slow consumer of results changes no stamp", slowConsumer},
+		{"24b", "answers without usage are counted and left out", withoutUsage},
 		{"29", "a warm trial is marked and not pooled with cold ones", warmTrial},
+		{"43c", "the connection is reset in mid-stream", resetConnection},
 		{"44b", "a connection that stays open blocks no slot", openConnection},
+		{"44c", "[DONE] is the end, also of a kept connection's body", endOfKept},
+		{"45c", "what came before an error is in no metric", partialFigures},
 		{"50", "a compressed stream is read and flagged", compressed},
 		{"51b", "a lump is noticed and its times are suppressed", lump},
 		{"52", "a kept connection that closes as we send: no second try", closingConnection},
@@ -132,6 +137,104 @@ func warmTrial(t *testing.T) {
 	if w := metric.Warnings(requests); len(w) != 1 || w[0].Code != record.WarnCacheHit {
 		t.Errorf("warnings %+v, want cache_hit", w)
 	}
+}
+
+func withoutUsage(t *testing.T) {
+	requests := []record.Request{
+		playCase(t, script(t, "@10 C(\"a\")\n@20 C(\"b\") FIN(stop) DONE"), simserver.AsWritten, 0),
+		playCase(t, script(t, "@30 C(\"a\")\n@40 C(\"b\") FIN(stop) U(5,2) DONE"), simserver.AsWritten, 0),
+	}
+	if n := metric.Count(requests); n.Sent != 2 || n.OK != 1 || n.Excluded != 1 || n.Failed != 0 {
+		t.Errorf("counts %+v, want one ok and one excluded", n)
+	}
+	level := metric.Level(requests, 1)
+	if ttft, tpot := level["ttft_ms"], level["tpot_ms"]; ttft.N != 2 || tpot.N != 1 {
+		t.Errorf("ttft of %d requests and tpot of %d, want 2 and 1", ttft.N, tpot.N)
+	}
+}
+
+// What came before the error stays in the request, for who looks into it, and is in no figure of the level.
+func partialFigures(t *testing.T) {
+	failed := playCase(t, script(t, "@10 "+strings.Repeat(`C("a") `, 20)+"\n@20 J({\"error\":{\"message\":\"CUDA error\"}}) U(5,20) DONE"), simserver.AsWritten, 0)
+	if got := facts(&failed, "ttft") + " " + facts(&failed, "n"); got != "10 20" || len(failed.Text) != 20 {
+		t.Errorf("the failed request has ttft and n %s, %d letters; want 10 20 and 20", got, len(failed.Text))
+	}
+	whole := playCase(t, script(t, "@100 C(\"a\")\n@110 C(\"b\") FIN(stop) U(5,2) DONE"), simserver.AsWritten, 0)
+	level := metric.Level([]record.Request{failed, whole}, 1)
+	for name, want := range map[string]float64{"ttft_ms": 100, "tpot_ms": 10, "e2e_ms": 110, "output_tokens": 2} {
+		if got, has := level[name]; !has || got.N != 1 || got.P50 != want {
+			t.Errorf("%s: %+v, want %v of one request", name, got, want)
+		}
+	}
+	if n := metric.Count([]record.Request{failed, whole}); n.Failed != 1 || n.Errors[record.ClassStream] != 1 {
+		t.Errorf("counts %+v, want one stream_error", n)
+	}
+}
+
+// A pipe cannot reset; TCP can.
+func resetConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	received := make(chan struct{})
+	s := script(t, "@0 C(\"a\") C(\"b\") C(\"c\")\nend reset")
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		answer(s)(conn)
+		<-received // what a reset finds unread it destroys
+		conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}()
+	c := loadgen.NewClient(loadgen.ClientOptions{Base: "http://server", Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, l.Addr().String())
+		return &tellingConn{Conn: conn, after: "c", tell: received}, err
+	}})
+	defer c.Close()
+	var r record.Request
+	c.Do(t.Context(), []byte("{}"), &r).Fill(&r)
+	if got := facts(&r, "ok") + " " + r.Text; got != "truncated abc" || !strings.Contains(r.Error, "reset") {
+		t.Errorf("%s, error %q; want truncated abc by a reset", got, r.Error)
+	}
+}
+
+// tellingConn tells when a letter in quotes has been read.
+type tellingConn struct {
+	net.Conn
+	after string
+	tell  chan struct{}
+	read  []byte
+	told  bool
+}
+
+func (c *tellingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.read = append(c.read, b[:n]...)
+	if !c.told && bytes.Contains(c.read, []byte(strconv.Quote(c.after))) {
+		c.told = true
+		close(c.tell)
+	}
+	return n, err
+}
+
+// The body of a kept connection is read to its end, which may be late. The answer was over with [DONE].
+func endOfKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := script(t, "chunked\n@10 C(\"a\")\n@20 FIN(stop) U(5,1) DONE\n@120 PING")
+		c := loadgen.NewClient(loadgen.ClientOptions{Base: "http://server", Reuse: true, Dial: pipe(answer(s))})
+		defer c.Close()
+		var r record.Request
+		stream := c.Do(t.Context(), []byte("{}"), &r)
+		stream.Fill(&r)
+		if !r.OK || facts(&r, "end") != "20" || stream.EndAt-r.Wrote != 120e6 {
+			t.Errorf("ok %v, done after %s ms, body ended after %d ns; want 20 ms and 120 ms", r.OK, facts(&r, "end"), stream.EndAt-r.Wrote)
+		}
+		time.Sleep(time.Hour)
+	})
 }
 
 func openConnection(t *testing.T) {

@@ -184,6 +184,14 @@ func facts(r *record.Request, key string) string {
 			out = append(out, strconv.Itoa(a.Tokens))
 		}
 		return strings.Join(out, ",")
+	case "tokens": // by generating event
+		var out []string
+		for _, e := range r.Events {
+			if e.Kind.Generates() {
+				out = append(out, strconv.Itoa(int(e.Tokens)))
+			}
+		}
+		return strings.Join(out, ",")
 	case "text":
 		return strconv.Quote(r.Text)
 	case "reasoning":

@@ -34,8 +34,9 @@ type Filler struct {
 
 	texts     map[int]*strings.Builder // by choice
 	reasoning strings.Builder
-	counted   int  // completion tokens by the running usage
-	running   bool // the server sends a running usage: its growth tells arrivals
+	tools     assembler // of the first choice
+	counted   int       // completion tokens by the running usage
+	running   bool      // the server sends a running usage: its growth tells arrivals
 	finished  bool
 	choices   int
 	done      bool
@@ -90,7 +91,10 @@ func (f *Filler) events(p Piece) {
 // End tells that the stream is over, and judges it.
 func (f *Filler) End() {
 	r, s := f.r, f.stream
-	r.Done, r.Censored = s.EndAt, s.End == EndWindow
+	r.Censored = s.End == EndWindow
+	if !f.done { // otherwise the answer was over with [DONE], however long its body stayed open
+		r.Done = s.EndAt
+	}
 	if len(s.Reads) > 0 {
 		r.FirstByte = s.Reads[0].At
 	}
@@ -172,17 +176,33 @@ func (s *Stream) fillWhole(r *Request) {
 		text, _, _ := other.parts()
 		r.Others = append(r.Others, text)
 	}
-	r.Tools = assemble(nil, c.Choices[0].tools())
+	var tools assembler
+	tools.add(c.Choices[0].tools())
+	r.Tools = tools.calls
 	r.Usage, r.Timings, r.Model, r.Finish = c.Usage, c.Timings, c.Model, c.Choices[0].Finish
 	r.OK = true
 	r.note(NoteNotStreamed)
 	r.noteTokens()
+	if gaveUp(r.Finish) {
+		r.fail(ClassStream, gaveUpText(r.Finish))
+	}
+}
+
+// gaveUp reports whether a finish reason says that the server stopped before the answer was whole. vLLM and SGLang have
+// both words; what has come until then is shorter than an answer, and no success.
+func gaveUp(finish string) bool { return finish == "abort" || finish == "error" }
+
+func gaveUpText(finish string) string {
+	return fmt.Sprintf("the server gave the answer up with finish_reason %q", finish)
 }
 
 func (f *Filler) event(e sse.Event) {
 	ev := Event{At: e.At, Read: int32(e.Read), Bytes: int32(e.Size)}
 	defer func() { f.r.Events = append(f.r.Events, ev) }()
-	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
+	switch string(bytes.TrimSpace(e.Data)) {
+	case "": // keeps the connection alive, as a comment does
+		return
+	case "[DONE]":
 		ev.Kind = EventDone
 		if !f.done {
 			f.done, f.r.Done = true, e.At
@@ -279,11 +299,14 @@ func (f *Filler) choice(ch choice, kind EventKind, tokens int, finished bool) (E
 	f.texts[ch.Index].WriteString(text)
 	if ch.Index == 0 {
 		f.reasoning.WriteString(reasoning)
-		f.r.Tools = assemble(f.r.Tools, ch.tools())
+		f.tools.add(ch.tools())
 	}
 	tokens += len(ch.TokenIDs)
 	if ch.Finish != "" {
 		finished, f.finished, f.r.Finish = true, true, ch.Finish
+		if gaveUp(ch.Finish) {
+			f.fault(gaveUpText(ch.Finish))
+		}
 	}
 	switch {
 	case text != "":
@@ -348,7 +371,7 @@ func (f *Filler) conclude() {
 	if t := f.texts[0]; t != nil {
 		r.Text = t.String()
 	}
-	r.Reasoning = f.reasoning.String()
+	r.Reasoning, r.Tools = f.reasoning.String(), f.tools.calls
 	for i := 1; i < f.choices; i++ {
 		text := ""
 		if t := f.texts[i]; t != nil {
@@ -356,7 +379,7 @@ func (f *Filler) conclude() {
 		}
 		r.Others = append(r.Others, text)
 	}
-	if !f.sumChoices() && f.fell {
+	if !f.sumChoices() && f.fell && f.choices < 2 { // vLLM's running usage counts each choice by itself
 		r.note(NoteUsageFell)
 	}
 	f.settle()
@@ -405,7 +428,8 @@ func (f *Filler) sumChoices() bool {
 func (f *Filler) settle() {
 	r := f.r
 	n, known := r.OutputTokens()
-	if !known || f.finish < 0 || f.choices > 1 || r.Events[f.finish].Kind.Generates() {
+	counted := f.running && f.counted >= n // the running usage accounted for all of them before
+	if !known || counted || f.finish < 0 || f.choices > 1 || r.Events[f.finish].Kind.Generates() {
 		return
 	}
 	events, sum, sized := 0, 0, true

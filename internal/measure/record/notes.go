@@ -7,7 +7,7 @@ const (
 	NoteReasoningOutside = "reasoning_outside" // reasoning tokens were not in completion_tokens and have been added
 	NoteTailUnclosed     = "tail_unclosed"     // the last event lacked its closing empty line and was used
 	NoteOverMaxTokens    = "over_max_tokens"   // more tokens came than were asked for
-	NoteZeroUsage        = "zero_usage"        // usage claimed no tokens although text came
+	NoteZeroUsage        = "zero_usage"        // usage claimed no tokens, or fewer, although output came
 	NoteEmptyAnswer      = "empty_answer"      // finished without a token
 	NoteCompressed       = "compressed"        // the body came compressed although identity was asked for
 	NoteNotStreamed      = "not_streamed"      // one JSON answer came although a stream was asked for
@@ -23,29 +23,46 @@ type ToolCall struct {
 // maxIndex bounds the indexes of choices and of tool calls that are believed.
 const maxIndex = 1000
 
-// assemble adds fragments to the calls they belong to. A fragment without an index belongs to the last call, or begins
-// one when it has a name.
-func assemble(calls []ToolCall, fragments []toolDelta) []ToolCall {
+// assembler puts tool calls together. A fragment without an index belongs to the call that was last spoken of, or begins
+// one when it brings an id or a name of its own.
+type assembler struct {
+	calls  []ToolCall
+	active int // the call last spoken of
+}
+
+func (a *assembler) add(fragments []toolDelta) {
 	for _, f := range fragments {
-		at := len(calls) - 1
 		switch {
 		case f.Index != nil && *f.Index >= 0 && *f.Index < maxIndex:
-			at = *f.Index
-		case f.Index == nil && (at < 0 || f.Function.Name != ""):
-			at = len(calls)
+			a.active = *f.Index
+		case f.Index == nil && a.begins(f):
+			a.active = len(a.calls)
+		case len(a.calls) == 0:
+			continue // an index that is not believed
 		}
-		for at >= len(calls) {
-			calls = append(calls, ToolCall{})
+		for a.active >= len(a.calls) {
+			a.calls = append(a.calls, ToolCall{})
 		}
-		if at < 0 {
-			continue
+		c := &a.calls[a.active]
+		if f.ID != "" { // whole, and repeated by some servers in every fragment
+			c.ID = f.ID
 		}
-		c := &calls[at]
-		c.ID += f.ID
-		c.Name += f.Function.Name
+		if f.Function.Name != c.Name {
+			c.Name += f.Function.Name
+		}
 		c.Arguments += f.Function.Arguments
 	}
-	return calls
+}
+
+// begins reports whether a fragment without an index is the first of its call.
+func (a *assembler) begins(f toolDelta) bool {
+	if len(a.calls) == 0 {
+		return true
+	}
+	if f.ID != "" {
+		return f.ID != a.calls[a.active].ID
+	}
+	return f.Function.Name != ""
 }
 
 // noteTokens notes what is odd about the number of tokens.

@@ -1,12 +1,15 @@
 package record
 
+import "slices"
+
 // OutputTokens is N, the number of generated tokens, reasoning included, as the server's usage tells it. known is false
-// without usage, and when usage is negative or claims zero tokens although text came: N is never guessed from text or chunks.
+// without usage, and when usage is negative or claims zero tokens although output came: N is never guessed from text or
+// chunks.
 //
 // OpenAI counts reasoning inside completion_tokens; xAI reports it outside. Which one it was follows from the total.
 func (r *Request) OutputTokens() (n int, known bool) {
 	u := r.Usage
-	if u == nil || u.CompletionTokens < 0 || (u.CompletionTokens == 0 && r.Text+r.Reasoning != "") {
+	if u == nil || u.CompletionTokens < 0 || (u.CompletionTokens == 0 && r.said()) {
 		return 0, false
 	}
 	n = u.CompletionTokens
@@ -16,6 +19,11 @@ func (r *Request) OutputTokens() (n int, known bool) {
 		}
 	}
 	return n, true
+}
+
+// said reports whether the answer holds any output.
+func (r *Request) said() bool {
+	return r.Text != "" || r.Reasoning != "" || len(r.Tools) > 0 || slices.ContainsFunc(r.Others, func(s string) bool { return s != "" })
 }
 
 // CachedTokens is the number of prompt tokens that the server took from a cache; known is false when it does not say.

@@ -1,11 +1,13 @@
 package simserver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -290,6 +292,14 @@ func TestTranscript(t *testing.T) {
 		"@x PING":        "is no time",
 		"end sometime":   "f:1:5: end is",
 		"@1 U(1)":        "f:1:4: U takes",
+		"@1 U(1,2,3)":    "f:1:4: U takes",
+		"@1 C(x)":        "f:1:4: C() takes a string",
+		`@1 R("\x41")`:   "f:1:4: R() takes a string",
+		"@1 J({)":        "f:1:4: J() takes JSON",
+		"@inf PING":      "is no time",
+		"@nan PING":      "is no time",
+		"end hold 1e300": "f:1:10: \"1e300\" is no time",
+		"end hold":       "is no time",
 		`@1 "open`:       "f:1:4: a string in quotes",
 		"@1 PING Z(1) x": "f:1:9: Z() is not known",
 	} {
@@ -297,6 +307,41 @@ func TestTranscript(t *testing.T) {
 			t.Errorf("%q: got error %v, want one with %q", text, err, want)
 		}
 	}
+}
+
+// Whatever the text is, it gives a transcript whose times never go back, or an error with a place.
+func FuzzTranscript(f *testing.F) {
+	for _, s := range []string{
+		"# what\n@5 C(\"a(\\\"b)\") PING\n\n@7.5 \"raw\\r\\n\" U(1,2) DONE\nend hold 30", "head \"HTTP/1.1 200 OK\\r\\n\\r\\n\"\n@1 ROLE FIN(stop)\nend reset",
+		"chunked\n@1 J({\"a\":[1]}) D(x) T(\"\") R(null)", "@1 C(", "@", "end", "head", "@1e9 `a`", "  @1 \"\\xff\"",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseTranscript("f", text)
+		if err != nil {
+			if !regexp.MustCompile(`^f:\d+:\d+: .`).MatchString(err.Error()) {
+				t.Errorf("error without a place: %v", err)
+			}
+			return
+		}
+		at := time.Duration(0)
+		for _, p := range got.Pieces {
+			if p.At < at {
+				t.Errorf("a piece at %v after one at %v", p.At, at)
+			}
+			at = p.At
+		}
+		var once, bytewise bytes.Buffer
+		for how, w := range map[string]*bytes.Buffer{AtOnce: &once, ByteWise: &bytewise} {
+			if err := got.Play(w, how, func(time.Duration) { t.Error("a wait, where none is wanted") }); err != nil {
+				t.Error(err)
+			}
+		}
+		if !bytes.Equal(once.Bytes(), bytewise.Bytes()) {
+			t.Error("the bytes depend on how they are played")
+		}
+	})
 }
 
 // The specs in examples are teaching text: they must read, and have the ratio that the plan beside them claims.

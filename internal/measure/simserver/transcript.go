@@ -1,6 +1,7 @@
 package simserver
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -124,10 +125,14 @@ func (p *lineParser) word() string {
 	return p.take(n)
 }
 
+// longest is the latest time in a transcript, in milliseconds: a week.
+const longest = 7 * 24 * 3600e3
+
 func (p *lineParser) milliseconds(s string) time.Duration {
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || v < 0 {
-		p.fail(fmt.Sprintf("%q is no time in milliseconds", s))
+	if err != nil || !(v >= 0 && v <= longest) {
+		p.fail(fmt.Sprintf("%q is no time in milliseconds, 0 to %.0f", s, longest))
+		return 0
 	}
 	return time.Duration(v * float64(time.Millisecond))
 }
@@ -207,6 +212,17 @@ func (p *lineParser) plain(word string) string {
 }
 
 func (p *lineParser) shorthand(name, argument string) string {
+	var text string
+	switch name {
+	case "C", "R", "T":
+		if json.Unmarshal([]byte(argument), &text) != nil {
+			p.fail(name + "() takes a string in quotes as JSON writes it, or null")
+		}
+	case "J":
+		if !json.Valid([]byte(argument)) {
+			p.fail("J() takes JSON; D() takes anything")
+		}
+	}
 	switch name {
 	case "C":
 		return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":%s}}]}\n\n", argument)
@@ -217,8 +233,10 @@ func (p *lineParser) shorthand(name, argument string) string {
 	case "FIN":
 		return fmt.Sprintf("data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", argument)
 	case "U":
-		var in, out int
-		if _, err := fmt.Sscanf(argument, "%d,%d", &in, &out); err != nil {
+		first, second, _ := strings.Cut(argument, ",")
+		in, err := strconv.Atoi(strings.TrimSpace(first))
+		out, err2 := strconv.Atoi(strings.TrimSpace(second))
+		if err != nil || err2 != nil {
 			p.fail("U takes two numbers: prompt and completion tokens")
 		}
 		return fmt.Sprintf("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":%d,\"completion_tokens\":%d,\"total_tokens\":%d}}\n\n", in, out, in+out)
