@@ -47,7 +47,9 @@ func TestStampsAreThoseOfTheReads(t *testing.T) {
 		if n, ok := r.OutputTokens(); !r.OK || n != 10 || !ok || r.Text != "The quick brown fox jumps over the lazy dog." {
 			t.Errorf("got ok %v, %d tokens, text %q", r.OK, n, r.Text)
 		}
+		s.mu.Lock()
 		h := s.headers[0]
+		s.mu.Unlock()
 		if h.Get("Accept-Encoding") != "identity" || h.Get("Idempotency-Key") != "" {
 			t.Errorf("request headers %v: want identity and no idempotency key", h)
 		}
@@ -114,8 +116,8 @@ func TestEnds(t *testing.T) {
 				if stream.EndAt != int64(tt.ends) {
 					t.Errorf("ended after %v, want %v", time.Duration(stream.EndAt), tt.ends)
 				}
-				if len(s.requests) != 1 {
-					t.Errorf("the server saw %d requests, want 1: nothing is retried or followed", len(s.requests))
+				if s.seen() != 1 {
+					t.Errorf("the server saw %d requests, want 1: nothing is retried or followed", s.seen())
 				}
 				time.Sleep(2 * time.Hour) // let the server's side end
 			})

@@ -30,8 +30,8 @@ func TestClosedLoop(t *testing.T) {
 			time.Sleep(200 * time.Millisecond) // a slow consumer must not move a stamp
 			return nil
 		})
-		if err != nil || len(seen) != 10 || !seen[9] || s.top != 3 {
-			t.Errorf("error %v, %d requests, at most %d in flight; want none, 10, 3", err, len(seen), s.top)
+		if err != nil || len(seen) != 10 || !seen[9] || s.most() != 3 {
+			t.Errorf("error %v, %d requests, at most %d in flight; want none, 10, 3", err, len(seen), s.most())
 		}
 		time.Sleep(time.Hour)
 	})
@@ -107,8 +107,8 @@ func TestMaxInFlight(t *testing.T) {
 		if diff := cmp.Diff([4][2]float64{{1, 1}, {100, 100}, {200, 1001}, {5000, 5000}}, got); diff != "" {
 			t.Errorf("planned and sent, in ms (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff([]int{2}, capped); diff != "" || s.top != 2 {
-			t.Errorf("capped %v, at most %d in flight; want request 2 and 2", capped, s.top)
+		if diff := cmp.Diff([]int{2}, capped); diff != "" || s.most() != 2 {
+			t.Errorf("capped %v, at most %d in flight; want request 2 and 2", capped, s.most())
 		}
 		time.Sleep(time.Hour)
 	})
@@ -213,8 +213,8 @@ func TestErrorOfTheRecordEndsTheRun(t *testing.T) {
 		c := NewClient(ClientOptions{Base: "http://server", Dial: s.dial})
 		full := errors.New("disk full")
 		err := Run(t.Context(), c, Plan{Concurrency: 2, Requests: 100, Job: numbered}, func(*record.Request, *record.Stream) error { return full })
-		if !errors.Is(err, full) || len(s.requests) > 6 {
-			t.Errorf("got error %v after %d requests, want %v at once", err, len(s.requests), full)
+		if !errors.Is(err, full) || s.seen() > 6 {
+			t.Errorf("got error %v after %d requests, want %v at once", err, s.seen(), full)
 		}
 		time.Sleep(time.Hour)
 	})

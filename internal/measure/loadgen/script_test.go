@@ -64,6 +64,20 @@ func (s *scripted) serve(conn net.Conn) {
 	time.Sleep(s.hold)
 }
 
+// seen is the number of requests so far.
+func (s *scripted) seen() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.requests)
+}
+
+// most is the largest number of requests that were in flight at a time.
+func (s *scripted) most() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.top
+}
+
 func content(text string) string {
 	return `data: {"choices":[{"index":0,"delta":{"content":"` + text + `"}}]}` + "\n\n"
 }
